@@ -7,19 +7,19 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// The DLPack major version this library obeys; another major is another struct layout.
+/// The DLPack major version of this library; another major is another struct layout.
 pub const DLPACK_MAJOR_VERSION: u32 = 1;
-/// The DLPack minor version this library obeys; a newer minor only adds codes and flags.
+/// The DLPack minor version of this library; a newer minor only adds codes and flags.
 pub const DLPACK_MINOR_VERSION: u32 = 3;
 
 /// Flag: consumers must not write the data.
 pub const DLPACK_FLAG_BITMASK_READ_ONLY: u64 = 1 << 0;
 /// Flag: the data is a fresh copy that the consumer alone owns.
 pub const DLPACK_FLAG_BITMASK_IS_COPIED: u64 = 1 << 1;
-/// Flag: each element of a sub-byte type fills whole bytes of its own instead of being packed.
+/// Flag: each element of a sub-byte type fills whole bytes instead of being packed.
 pub const DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
-/// The version of DLPack that a tensor obeys.
+/// The DLPack version of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DLPackVersion {
@@ -29,7 +29,7 @@ pub struct DLPackVersion {
     pub minor: u32,
 }
 
-/// Where the data lives: the codes of DLPack 1.3. Any other `int32_t` may occur too.
+/// Device types: the codes of DLPack 1.3. Any other `int32_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDeviceType {
@@ -51,7 +51,7 @@ pub enum DLDeviceType {
     kDLROCM = 10,
     /// Pinned host memory made by ROCm.
     kDLROCMHost = 11,
-    /// Reserved for trying out a new kind of device.
+    /// Reserved for experiments with a new device type.
     kDLExtDev = 12,
     /// CUDA managed (unified) memory.
     kDLCUDAManaged = 13,
@@ -67,7 +67,7 @@ pub enum DLDeviceType {
     kDLTrn = 18,
 }
 
-/// A device code as it travels: any `int32_t`, known or not. Written `DLDeviceType` in C.
+/// A device code: any `int32_t`, known or not. `DLDeviceType` in C.
 pub type DeviceCode = i32;
 
 /// A device: its kind and its ordinal.
@@ -88,7 +88,7 @@ impl DLDevice {
     }
 }
 
-/// By one comparison: every call asks.
+/// One comparison, as every call uses it.
 impl PartialEq for DLDevice {
     #[inline(always)]
     fn eq(&self, other: &DLDevice) -> bool {
@@ -96,7 +96,7 @@ impl PartialEq for DLDevice {
     }
 }
 
-/// What the bits of an element mean: the codes of DLPack 1.3. Any other `uint8_t` may occur too.
+/// Dtype codes of DLPack 1.3. Any other `uint8_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDataTypeCode {
@@ -150,7 +150,7 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// By one comparison: every call asks.
+/// One comparison, as every call uses it.
 impl PartialEq for DLDataType {
     #[inline(always)]
     fn eq(&self, other: &DLDataType) -> bool {
@@ -185,7 +185,7 @@ pub struct DLTensor {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DLManagedTensor {
-    /// The tensor lent to the consumer.
+    /// The tensor, borrowed by the consumer.
     pub dl_tensor: DLTensor,
     /// The producer's own.
     pub manager_ctx: *mut c_void,
@@ -197,7 +197,7 @@ pub struct DLManagedTensor {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DLManagedTensorVersioned {
-    /// Version this struct obeys; on another major only `deleter` may be used.
+    /// Version of this struct; on another major only `deleter` may be used.
     pub version: DLPackVersion,
     /// The producer's own.
     pub manager_ctx: *mut c_void,
@@ -205,11 +205,11 @@ pub struct DLManagedTensorVersioned {
     pub deleter: Option<unsafe extern "C" fn(self_: *mut DLManagedTensorVersioned)>,
     /// `DLPACK_FLAG_BITMASK_*` bits.
     pub flags: u64,
-    /// The tensor lent to the consumer.
+    /// The tensor, borrowed by the consumer.
     pub dl_tensor: DLTensor,
 }
 
-/// Exchange API: make a new tensor like `prototype`; 0, or -1 after `SetError`.
+/// Exchange API: allocate a tensor like `prototype`; 0, or -1 after `SetError`.
 pub type DLPackManagedTensorAllocator = Option<
     unsafe extern "C" fn(
         prototype: *mut DLTensor,
@@ -231,7 +231,7 @@ pub type DLPackManagedTensorFromPyObjectNoSync = Option<
 /// Exchange API: describe a Python object's tensor without ownership; may be NULL.
 pub type DLPackDLTensorFromPyObjectNoSync =
     Option<unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int>;
-/// Exchange API: the stream on which the framework is working.
+/// Exchange API: the framework's current stream.
 pub type DLPackCurrentWorkStream = Option<
     unsafe extern "C" fn(
         device_type: DeviceCode,
@@ -271,6 +271,6 @@ pub struct DLPackExchangeAPI {
     pub managed_tensor_to_py_object_no_sync: DLPackManagedTensorToPyObjectNoSync,
     /// Describes an object.
     pub dltensor_from_py_object_no_sync: DLPackDLTensorFromPyObjectNoSync,
-    /// Tells the working stream.
+    /// Returns the current stream.
     pub current_work_stream: DLPackCurrentWorkStream,
 }

@@ -1,5 +1,4 @@
-//! An array with room for so many values, of which only those that are there have been written:
-//! to make one costs nothing.
+//! A fixed-capacity array, uninitialised beyond its length.
 
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};

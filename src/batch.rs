@@ -6,11 +6,11 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
 use crate::validate::Snapshot;
 
-/// Copies `n` pairs; all but a device's fault is found out before the first byte is written.
-/// On failure tells which pair it was.
+/// Copies `n` pairs; all errors except a device's are reported before the first byte is written. On
+/// failure returns which pair it was.
 ///
-/// A pair is read and checked twice, since to keep `n` plans takes more memory than a caller
-/// expects: what another thread changed in between can be refused late, or copied, but not wrongly.
+/// A pair is read and checked twice, since `n` plans would need memory: a change by another thread
+/// in between can be rejected late, or copied, but not wrongly.
 ///
 /// # Safety
 /// Every pair is live and stays as it is during the call.
@@ -54,14 +54,14 @@ unsafe fn read(given: Given, args: [Arg; 2], options: &Options, job: &mut Job) -
     copy::check(&pair, options, job)
 }
 
-/// Bytes of a caller's.
+/// Bytes of a caller.
 #[derive(Clone, Copy)]
 pub struct Bytes {
     /// Where they are.
     pub first: *mut u8,
     /// How many.
     pub nbytes: u64,
-    /// The argument that said how many.
+    /// The argument with their number.
     pub nbytes_arg: Arg,
 }
 
@@ -105,7 +105,7 @@ pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) ->
     unsafe { copy::host_view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(*source)? };
     let bits = u128::from(src.numel()? as u64) * u128::from(dtype::item_bits(src.dtype));
     let kept = (bits % 8) as u32;
-    // The bits that are no element's are cleared last, so the elements must have come by then.
+    // Unused bits are cleared last, so the elements must have been written by then.
     let enqueue_only = options.streams.enqueue_only && kept == 0;
     let streams = Streams { enqueue_only, ..options.streams };
     copy::copy(pair, &Options { streams, ..*options })?;

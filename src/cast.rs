@@ -25,7 +25,7 @@ pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
     unsafe { convert(pair, options) }
 }
 
-/// Checks all, and converts.
+/// Checks both, and converts.
 ///
 /// # Safety
 /// As [`cast()`].
@@ -64,9 +64,9 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
 /// A tensor and its numbers, or the real parts of complex ones.
 type Numbers<'a> = (&'a Snapshot, &'a Part);
 
-/// Converts every number: first the bytes of elements that have gaps become 0, then numbers are
-/// converted, of complex ones both parts or the real ones, and then what is left of imaginary ones:
-/// they become 0, or count, too, for what is true.
+/// Converts every number: first the bytes of elements with gaps become 0, then numbers are
+/// converted, of complex ones both parts or the real ones. Imaginary parts without a source become
+/// 0; to bool they count too.
 ///
 /// # Safety
 /// Every element of both lies in live memory; those of the destination are distinct, and none of
@@ -95,7 +95,7 @@ unsafe fn passes((src, from): Numbers, (dst, to): Numbers, options: &Options) ->
     Ok(())
 }
 
-/// The most bits of an element that is converted once, and not for every element it fills.
+/// The most bits of an element that is converted once, instead of for every element it fills.
 const ONCE: u32 = 128;
 
 /// One element.
@@ -105,7 +105,7 @@ pub struct Value {
     pub place: *const u8,
     /// What it is.
     pub dtype: DLDataType,
-    /// The argument that says so.
+    /// Its argument.
     pub dtype_arg: Arg,
 }
 
@@ -120,7 +120,7 @@ pub unsafe fn fill(
     args: [Arg; 2],
     options: &Options,
 ) -> Result<()> {
-    // The value may be gone when the call returns, so the call waits.
+    // The value may be freed when the call returns, so the call waits.
     let streams = copy::Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, repack: true, ..*options };
     let mut pair = Pair::new(args);
@@ -141,7 +141,7 @@ pub unsafe fn fill(
             return convert(&pair, options);
         }
         if same {
-            // Without the bits above, which are nobody's.
+            // Without the unused bits above.
             let nbytes = bits.div_ceil(8) as usize;
             buffer.as_mut_ptr().copy_from_nonoverlapping(value.place, nbytes);
             if let Some(last) = buffer.get_mut(nbytes.wrapping_sub(1)) {
@@ -161,8 +161,8 @@ pub unsafe fn fill(
     }
 }
 
-/// Makes the source of a pair a tensor of one element in place of all, for the destination that has
-/// been read.
+/// Makes the source of a pair one element, repeated in the destination's shape, which has been
+/// read.
 ///
 /// # Safety
 /// The value is readable, as long as the pair is used.

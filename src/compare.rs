@@ -28,7 +28,8 @@ struct Both {
 }
 
 impl Both {
-    /// Of a pair that was checked and has elements. What both tensors repeat is looked at once.
+    /// For a pair that was checked and has elements. Elements that both tensors repeat are compared
+    /// once.
     #[inline(never)]
     fn new(tensors: &Pair, equality: Equality, repeats: Repeats) -> Result<Both> {
         let Pair { src: a, dst: b, args: [first, second] } = tensors;
@@ -60,12 +61,12 @@ impl Both {
         Ok(Both { pair, kind, equality, one_sided })
     }
 
-    /// Whether the numbers are looked at as floating-point ones.
+    /// Whether the numbers are compared as floating-point ones.
     fn floats(&self) -> bool {
         self.kind.is_float() && self.equality != Equality::Bits
     }
 
-    /// Shows the numbers made `wide`, 8 bytes each, until `visit` has seen enough.
+    /// Passes the numbers widened to 8 bytes to `visit`, until it returns false.
     ///
     /// # Safety
     /// The tensors that were read are live.
@@ -103,7 +104,7 @@ impl Both {
     }
 }
 
-/// Which dimensions are looked at once, because their elements are repeated (stride 0).
+/// Which dimensions are compared once, because their elements are repeated (stride 0).
 #[derive(Clone, Copy)]
 enum Repeats {
     Both,
@@ -116,7 +117,7 @@ fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8]
     a.as_chunks().0.iter().copied().zip(b.as_chunks().0.iter().copied())
 }
 
-/// What a comparison asks of two tensors, but for their shapes.
+/// Requirements of a comparison on two tensors, except for their shapes.
 fn check(pair: &Pair) -> Result<()> {
     pair.check_same_dtype()?;
     pair.check_each(|tensor| copy::check_host(tensor, &Options::DEFAULT))
@@ -136,9 +137,8 @@ pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
         return Ok(true);
     }
     pair.host_access(&Streams::NONE)?;
-    // An element that is repeated is equal to all that it meets if it is equal to one of them, and
-    // this one to all others that it meets: so what each repeats is looked at once, in turn, and
-    // not every pair.
+    // A repeated element equals all its partners if it equals one of them, and this one equals all
+    // the others: so the repeats of each tensor are compared once, in turn, instead of every pair.
     let first = Both::new(pair, equality, Repeats::First)?;
     let second = Both::new(pair, equality, Repeats::Second)?;
     // SAFETY: the caller's word.
@@ -180,7 +180,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
 /// # Safety
 /// The tensors that were read are live.
 unsafe fn largest_of_integers(both: &Both) -> f64 {
-    // What has a sign is ordered as if it had none, once the sign bit is flipped.
+    // Signed numbers are ordered as unsigned ones after the sign bit is flipped.
     let turn = if matches!(both.kind, Kind::Int { signed: true, .. }) { 1 << 63 } else { 0u64 };
     let mut largest = 0;
     // SAFETY: the caller's word.

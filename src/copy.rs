@@ -1,4 +1,4 @@
-//! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
+//! Copies: the checks, the conversion of a pair of tensors into a byte plan, and its execution.
 
 mod clone;
 mod explain;
@@ -26,16 +26,16 @@ pub use explain::{Explained, explain};
 pub use pair::*;
 pub use route::Streams;
 
-/// How a copy is to be done.
+/// Options of a copy.
 #[derive(Clone, Copy)]
 pub struct Options {
     /// Source and destination may share memory: the result is as if through a temporary.
     pub allow_overlap: bool,
-    /// Elements are moved as bytes: their dtype need not be known.
+    /// Elements are copied as bytes: their dtype may be unknown.
     pub raw_bytes: bool,
     /// Between packed and padded elements too.
     pub repack: bool,
-    /// Of conversions: what is too large becomes the largest finite value.
+    /// For conversions: values too large become the largest finite value.
     pub saturate: bool,
     /// Threads.
     pub parallel: Parallel,
@@ -44,7 +44,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// As careful and as parallel as the library decides, and done when the call returns.
+    /// The defaults: threads by the library's choice, synchronous.
     pub const DEFAULT: Options = Options {
         allow_overlap: false,
         raw_bytes: false,
@@ -54,18 +54,18 @@ impl Options {
         streams: Streams::NONE,
     };
 
-    /// What source and destination must satisfy.
+    /// Requirements on source and destination.
     pub fn rules(&self) -> Rules {
         if self.raw_bytes { Rules::RAW } else { Rules::COPY }
     }
 }
 
-/// May a copy be made?
+/// Whether a copy may be made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CopyPolicy {
     /// No: fail instead.
     Never,
-    /// Only when something that was asked for cannot be had without.
+    /// Only if a requirement needs it.
     IfNeeded,
     /// Always.
     Always,
@@ -73,10 +73,11 @@ pub enum CopyPolicy {
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// A copy that has been checked: it can only fail because memory is exhausted, or with its device.
+/// A copy that has been checked: it can only fail because memory is exhausted, or by a device
+/// error.
 pub struct Job {
     transfer: Transfer,
-    /// Bytes to copy through, where source and destination share memory.
+    /// Bytes of the temporary, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
 }
 
@@ -88,11 +89,11 @@ impl Job {
     }
 }
 
-/// Memory for the length of a call.
+/// Memory allocated during a call.
 pub struct Scratch(Option<NonNull<u8>>);
 
 impl Scratch {
-    /// As much as asked for, or none.
+    /// The requested size, or none.
     pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
         let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
         match usize::try_from(nbytes).ok().and_then(platform::memory) {
@@ -119,7 +120,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies a pair that was read and checked with [`Options::rules`].
+/// Copies a pair that was checked with [`Options::rules`].
 #[inline]
 pub fn copy(pair: &Pair, options: &Options) -> Result<()> {
     let mut job = Job::none();
@@ -135,7 +136,7 @@ pub fn repack(pair: &Pair, options: &Options) -> Result<()> {
     copy(pair, &Options { repack: true, ..*options })
 }
 
-/// Carries out what a check has left to do.
+/// Executes a checked copy.
 #[inline]
 pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     // SAFETY: just checked, and the scratch memory is what it asked for.
@@ -147,7 +148,7 @@ pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     }
 }
 
-/// Everything that a copy checks; false when there is nothing to move, else `job` is made.
+/// All checks of a copy; false when there is nothing to copy, else `job` is filled.
 #[inline(never)]
 pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
     pair.check_target()?;
@@ -163,7 +164,7 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
     let places = Places::of(src, dst);
     let same = places.same(src, dst);
     let filled = fill_transfer(src, dst, &places, &mut job.transfer);
-    // What the normal form does not show is found out.
+    // Checks that the normal form does not imply.
     if filled.is_err() || !job.transfer.plan.is_nested() {
         check_distinct(dst).of(*target)?;
     }
@@ -179,10 +180,10 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
     Ok(true)
 }
 
-/// Carries a copy out.
+/// Executes a copy.
 ///
 /// # Safety
-/// `job` was checked, for tensors that are live; `scratch` has at least the bytes it asks for.
+/// `job` was checked, for tensors that are live; `scratch` has at least the bytes it needs.
 #[inline(never)]
 pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result<()> {
     // SAFETY: every element is in memory that the caller vouched for, elements of the destination
@@ -197,7 +198,7 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
     }
 }
 
-/// What is to be copied between two tensors of the same shape and dtype.
+/// A copy between two tensors of the same shape and dtype.
 fn fill_transfer(
     src: &Snapshot,
     dst: &Snapshot,
@@ -209,14 +210,14 @@ fn fill_transfer(
     fill_plan(src, dst, &mut transfer.plan)
 }
 
-/// The device that has a tensor's elements, and what they are in there.
+/// The device of a tensor's elements, and their address space.
 #[inline(always)]
 fn side(tensor: &Snapshot) -> Side {
     let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
     Side { device: tensor.device, handle, ready: ready_of(tensor) }
 }
 
-/// When a tensor is ready, where that was recorded; memory of the CPU is so at once.
+/// When a tensor is ready, if that was recorded; CPU memory always is.
 #[inline(always)]
 fn ready_of(tensor: &Snapshot) -> Option<&'static Ready> {
     if tensor.device.device_type == CPU.device_type { None } else { recorded(tensor) }
@@ -243,7 +244,7 @@ fn item(src: &Snapshot, dst: &Snapshot) -> Item {
 #[inline(always)]
 fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> {
     let (by_src, by_dst) = match plan.item {
-        // They all fit, for their sums have been checked to be addresses.
+        // None overflows, as their sums have been checked to be addresses.
         Item::Bytes(nbytes) => (nbytes as i64, nbytes as i64),
         Item::Bits { dst_slot, .. } => {
             bit_strides(src).chain(bit_strides(dst)).try_for_each(|stride| stride.map(|_| ()))?;
@@ -274,14 +275,14 @@ unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -
     }
 }
 
-/// What is left of a transfer is that to compact memory of the host, or `back` from there.
+/// Reduces a transfer to that to compact host memory, or `back` from there.
 fn halve(transfer: &mut Transfer, memory: *mut u8, back: bool) {
     pieces::halve(&mut transfer.plan, memory, back);
     *(if back { &mut transfer.src } else { &mut transfer.dst }) = route::HOST;
 }
 
-/// The options of a copy to compact memory, or `back` from there. The memory has no stream, and
-/// goes when the call ends, so the call waits.
+/// The options of a copy to compact memory, or `back` from there. The memory has no stream, and is
+/// freed when the call ends, so the call waits.
 fn half(options: &Options, back: bool) -> Options {
     let Streams { src, dst, .. } = options.streams;
     let streams = match back {

@@ -1,4 +1,4 @@
-//! What a `DLDevice` means: which kinds exist, who can reach their memory, and their names.
+//! `DLDevice`: the device types, who can access their memory, and their names.
 //!
 //! # Names
 //!
@@ -9,7 +9,7 @@
 //! Case-sensitive, ASCII, no white space, numbers without plus sign or leading zero, no hex. First
 //! the whole text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the
 //! ordinal must be one that [`check`] takes. `unknown(type=T):I` is taken for every T and I of
-//! 32 bits. The answers to texts that one may wonder about:
+//! 32 bits. Results for unusual texts:
 //!
 //! | text | answer |
 //! |---|---|
@@ -94,7 +94,7 @@ pub fn kind(code: DeviceCode) -> Option<&'static Kind> {
     TABLE.iter().find(|kind| kind.code == code)
 }
 
-/// Codes as bits, drawn from the table at compile time: validation asks at every call.
+/// Codes as bits, computed from the table at compile time: every validation uses it.
 struct Codes(u32);
 
 impl Codes {
@@ -131,7 +131,7 @@ pub fn known(code: DeviceCode) -> bool {
     Codes::KNOWN.contain(code)
 }
 
-/// Whether no other ordinal than 0 is ever taken.
+/// Whether the ordinal must be 0.
 pub fn id_must_be_zero(code: DeviceCode) -> bool {
     Codes::ZERO_ID.contain(code)
 }
@@ -141,19 +141,18 @@ pub fn host_reachable(code: DeviceCode) -> bool {
     Codes::HOST.contain(code)
 }
 
-/// Whether work on its memory goes to its device's default stream unless a stream is named. Memory
-/// of the host has none, nor has pinned memory: only managed memory is a device's too.
+/// Whether work on its memory is ordered on its device's default stream unless a stream is given.
+/// Host and pinned memory have none; managed memory belongs to a device too.
 pub fn has_default_stream(code: DeviceCode) -> bool {
     !host_reachable(code) || code == kDLCUDAManaged as DeviceCode
 }
 
-/// Whether its addresses mean something else on no other device of this sort: the memory of the
-/// host, CUDA's and ROCm's lie in one address space.
+/// Whether all devices of this type share one address space: host memory, CUDA's and ROCm's do.
 pub fn unified_addresses(code: DeviceCode) -> bool {
     host_reachable(code) || code == kDLCUDA as DeviceCode || code == kDLROCM as DeviceCode
 }
 
-/// Whether the CPU, which is wanted, uses memory of another device at the address it has there.
+/// Whether the CPU, as the target, can access memory of another device by its address.
 pub fn serves_cpu(here: DLDevice, wanted: DLDevice) -> bool {
     wanted == CPU && here != CPU && host_reachable(here.device_type)
 }
@@ -163,7 +162,7 @@ pub fn opaque_handle(code: DeviceCode) -> bool {
     Codes::HANDLE.contain(code)
 }
 
-/// Demands a kind of DLPack 1.3 with an ordinal that it may have.
+/// Requires a device type of DLPack 1.3 with an ordinal that it may have.
 pub fn check(device: DLDevice) -> Result<()> {
     if !known(device.device_type) {
         let error = bad_type(device.device_type.into());
@@ -176,8 +175,8 @@ pub fn check(device: DLDevice) -> Result<()> {
     Ok(())
 }
 
-/// As [`check`], and the ordinal is 0 for all memory that the host reaches, as dlpack.h has it.
-/// Producers know better: CuPy's managed memory has the ordinal of its device.
+/// As [`check`], and the ordinal is 0 for all memory that the host can access, as in dlpack.h. Not
+/// all producers comply: CuPy's managed memory has the ordinal of its device.
 pub fn check_strictly(device: DLDevice) -> Result<()> {
     check(device)?;
     match host_reachable(device.device_type) && device.device_id != 0 {
@@ -222,7 +221,7 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
         device_type: i32::try_from(code).map_err(|_| bad_type(code).limit(i32::MAX.into()))?,
         device_id: i32::try_from(id).map_err(|_| bad_id(id, i32::MAX.into()))?,
     };
-    // "unknown" takes what cannot be checked; a name must be one of a device that can exist.
+    // "unknown" accepts any numbers; a name must be one of a device that can exist.
     if !unknown {
         check(device)?;
     }

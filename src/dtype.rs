@@ -1,8 +1,8 @@
-//! What a `DLDataType` means: legal bits, sizes, and the name of every type.
+//! `DLDataType`: legal bits, sizes, and the name of every type.
 //!
 //! Two levels. *Defined* ([`defined`]): bits and lanes are not 0, so the bytes of an element can
 //! be counted and moved. *Legal* ([`legal`]): the code is one of DLPack 1.3 and the bits are among
-//! those of its row in [`KINDS`], so the value of an element can be understood.
+//! those of its row in [`KINDS`], so the value of an element can be interpreted.
 //!
 //! # Names
 //!
@@ -10,11 +10,11 @@
 //! already fixes the bits (`bool`, `float8_*`, `float6_*`, `float4_*`) take none, and lanes of 1
 //! are left out: `float32`, `bfloat16`, `float32x4`, `boolx2`, `float4_e2m1fnx2`, `handle64`.
 //! A dtype that is not legal has the name `unknown(code=C)B` or `unknown(code=C)BxL`. So every
-//! dtype, all 2³² of them, has exactly one name, and [`parse`] gives back what was [`format`]ted.
+//! dtype, all 2³² of them, has exactly one name, and [`parse`] is the inverse of [`format`].
 //!
 //! Case-sensitive, ASCII, no white space, numbers without sign or leading zero. First the whole
 //! text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the numbers must
-//! (`value` is the number, saturated). The answers to texts that one may wonder about:
+//! (`value` is the number, saturated). Results for unusual texts:
 //!
 //! | text | answer |
 //! |---|---|
@@ -111,8 +111,8 @@ pub const fn padded_bytes(dtype: DLDataType) -> u32 {
     item_bits(dtype).div_ceil(8)
 }
 
-/// The bits that a code may have, less 1, as a set drawn from the table at compile time:
-/// validation asks at every call.
+/// The bits that a code may have, less 1, as a set computed from the table at compile time: every
+/// validation uses it.
 const LEGAL: [u128; KINDS.len()] = {
     let mut sets = [0; KINDS.len()];
     let mut code = 0;
@@ -136,7 +136,7 @@ const fn word_of(dtype: DLDataType) -> u32 {
     dtype.code as u32 | (dtype.bits as u32) << 8 | (dtype.lanes as u32) << 16
 }
 
-/// The place of a dtype in [`PLACED`]. The factor was searched for: no two of these share one.
+/// The index of a dtype in [`PLACED`], a perfect hash: the factor was found by search.
 #[inline(always)]
 const fn place_of(word: u32) -> usize {
     (word.wrapping_mul(0xd72f_aa4f) >> (u32::BITS - PLACES.ilog2())) as usize
@@ -161,7 +161,7 @@ const PLACED: [u64; PLACES as usize] = {
     placed
 };
 
-/// As [`plain_bytes`], of one lane; 0 of more. Validation asks at every call.
+/// As [`plain_bytes`], for one lane; 0 for more. Every validation uses it.
 #[inline(always)]
 pub fn lane_bytes(dtype: DLDataType) -> u32 {
     let placed = PLACED[place_of(word_of(dtype))];
@@ -175,7 +175,7 @@ pub fn plain_bytes(dtype: DLDataType) -> u32 {
     lane_bytes(DLDataType { lanes: 1, ..dtype }) * u32::from(dtype.lanes)
 }
 
-/// Demands that bits and lanes are not 0: enough to count and move bytes.
+/// Requires that bits and lanes are not 0: enough to count and copy bytes.
 pub fn defined(dtype: DLDataType) -> Result<()> {
     if dtype.bits == 0 {
         return Err(bad_bits(0, 1));
@@ -186,7 +186,7 @@ pub fn defined(dtype: DLDataType) -> Result<()> {
     Ok(())
 }
 
-/// Demands a code of DLPack 1.3 with bits that it may have, and at least one lane.
+/// Requires a code of DLPack 1.3 with bits that it may have, and at least one lane.
 pub fn legal(dtype: DLDataType) -> Result<()> {
     let place = u32::from(dtype.bits.wrapping_sub(1));
     match LEGAL.get(usize::from(dtype.code)) {

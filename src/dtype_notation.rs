@@ -1,10 +1,10 @@
-//! How others write a dtype: PEP 3118 (the buffer protocol), typestr (the array interfaces), and
+//! Other notations of a dtype: PEP 3118 (the buffer protocol), typestr (the array interfaces), and
 //! Arrow's format strings.
 //!
-//! One table; what has no row in it cannot be said. Only native byte order is understood, for
-//! DLPack knows no other. `l` and `L` of PEP 3118 are as wide as C's `long` unless the text starts
-//! with `=`, `<` or `>`, and so are `n`, `N` and `P`, which then do not exist. Lanes are PEP 3118's
-//! count, `4f`; the other notations have none.
+//! One table; a dtype without a row has no notation. Only native byte order is supported, as in
+//! DLPack. `l` and `L` of PEP 3118 are as wide as C's `long` unless the text starts with `=`, `<`
+//! or `>`, and so are `n`, `N` and `P`, which then do not exist. Lanes are PEP 3118's count, `4f`;
+//! the other notations have none.
 #![forbid(unsafe_code)]
 
 use core::ffi::c_long;
@@ -72,7 +72,7 @@ const NATIVE: [Row; 5] = [
     (kDLOpaqueHandle, POINTER_BITS, ["P", "", ""]),
 ];
 
-/// What a prefix says.
+/// The meaning of a prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// Native order and sizes.

@@ -1,4 +1,5 @@
-//! Taking a foreign tensor in: itself when it is ours and as wanted, else boxed, else copied.
+//! Import of a foreign tensor: itself if it is ours and meets the requirements, else boxed, else
+//! copied.
 
 use crate::abi::*;
 use crate::copy::{
@@ -14,10 +15,10 @@ use crate::tensor::{Versioned, block, convert, share};
 use crate::validate::limits::Limits;
 use crate::validate::{Plain, Rules, Snapshot, check_version, flags_of};
 
-/// What an imported tensor must be.
+/// Requirements on an imported tensor.
 #[derive(Clone, Copy)]
 pub struct Import {
-    /// What is checked.
+    /// The rules of validation.
     pub rules: Rules,
     /// Alignment of the first element, 0 for any, else a power of two.
     pub align_bytes: usize,
@@ -27,15 +28,15 @@ pub struct Import {
     pub device: Option<DLDevice>,
     /// The data must be writable.
     pub writable: bool,
-    /// Whether a copy may serve what the tensor itself does not.
+    /// Whether a copy may be made.
     pub policy: CopyPolicy,
     /// How it is copied.
     pub options: Options,
-    /// What is taken at all.
+    /// What is accepted at all.
     pub limits: Limits,
 }
 
-/// Takes a tensor in: itself when it is ours and as wanted, else boxed, else copied.
+/// Imports a tensor: itself if it is ours and meets the requirements, else boxed, else copied.
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's reference.
@@ -45,7 +46,7 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
     unsafe { import_here(tensor, import) }
 }
 
-/// As [`import`], compiled into its caller.
+/// As [`import`], inlined.
 ///
 /// # Safety
 /// As [`import`].
@@ -81,7 +82,7 @@ pub unsafe fn import_read(
     }
 }
 
-/// Refuses memory of a backend that is not aligned as it was asked to be.
+/// Rejects memory of a backend that is less aligned than requested.
 ///
 /// # Safety
 /// `copy` is live.
@@ -95,7 +96,7 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
     if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
 
-/// Takes any tensor in that satisfies rules and limits: itself when it is ours, else boxed.
+/// Imports any tensor within rules and limits: itself if it is ours, else boxed.
 ///
 /// # Safety
 /// As [`import`].
@@ -108,7 +109,7 @@ pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<
     }
 }
 
-/// Whether a tensor is ours, a usual one of major 1, and one that is taken: then nothing is to do.
+/// Whether a tensor is ours, a common one of major 1, and accepted: then nothing is to do.
 ///
 /// # Safety
 /// As [`import`].
@@ -127,7 +128,7 @@ unsafe fn serves_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> bool
     }
 }
 
-/// As [`as_is`], of any tensor.
+/// As [`as_is`], for any tensor.
 ///
 /// # Safety
 /// As [`import`].
@@ -155,7 +156,7 @@ unsafe fn boxed(src: &Snapshot, tensor: Versioned) -> Result<Versioned> {
     }
 }
 
-/// The tensor itself, or a copy that is still to be filled; what was read is gone by then.
+/// The tensor itself, or a copy that is still to be filled.
 ///
 /// # Safety
 /// As [`import`].
@@ -183,7 +184,7 @@ unsafe fn begin(
             check_for_copy(src, import)?;
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
-            // Where the CPU reaches it, a copy is its own; what a device has stays there.
+            // If the CPU can access the data, a copy is on the CPU; else on the same device.
             let host = device_type::host_reachable(src.device.device_type);
             let device = import.device.unwrap_or(if host { CPU } else { src.device });
             *copied = true;
@@ -193,8 +194,8 @@ unsafe fn begin(
     }
 }
 
-/// Where a copy demands more than the import: elements that have addresses, and a dtype and flags
-/// that are known.
+/// Where a copy requires more than the import: elements with addresses, a known dtype and known
+/// flags.
 fn check_for_copy(src: &mut Snapshot, import: &Import) -> Result<()> {
     let (asked, due) = (import.rules, import.options.rules());
     if (asked.layout || !due.layout) && (asked.known || !due.known) {
@@ -203,7 +204,7 @@ fn check_for_copy(src: &mut Snapshot, import: &Import) -> Result<()> {
     src.check(due)
 }
 
-/// The first thing asked for that the tensor itself does not give.
+/// The first requirement that the tensor does not meet.
 fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
     let needed = Error::new(DLRS_COPY_NEEDED);
     let there = |device| device == src.device || device_type::serves_cpu(src.device, device);

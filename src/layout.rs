@@ -13,7 +13,7 @@ pub const MAX_NDIM: usize = 64;
 /// Extents and strides.
 pub type Dims = Pairs<i64, MAX_NDIM>;
 
-/// Memory orders that can be asked for.
+/// Memory orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Row-major: the last dimension is dense.
@@ -39,7 +39,7 @@ impl Order {
     }
 }
 
-/// Checks that no extent is negative; tells whether there are no elements.
+/// Checks that no extent is negative; returns whether there are no elements.
 pub fn check_shape(shape: &[i64]) -> Result<bool> {
     let mut empty = false;
     for (dim, &extent) in shape.iter().enumerate() {
@@ -138,8 +138,7 @@ pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i6
 }
 
 /// Size and extent of a layout of moderate numbers, dimension by dimension: extents, sizes and
-/// strides from 0 up to the limits here, so that nothing can wrap and nothing needs a check on the
-/// way.
+/// strides from 0 up to the limits here, so that nothing can wrap and no step needs a check.
 pub struct Sums {
     numel: i64,
     high: i64,
@@ -218,15 +217,15 @@ pub fn compact_strides(shape: &[i64], order: Order, strides: &mut [i64]) {
     fill_strides(shape, order, strides, |_| true);
 }
 
-/// Gives the strides that mean nothing, of extents of 1 and of a tensor without elements, those of
-/// a compact row-major layout.
+/// Sets the strides without effect, of extents of 1 and of a tensor without elements, to those of a
+/// compact row-major layout.
 pub fn fill_unused_strides(shape: &[i64], strides: &mut [i64]) {
     let empty = shape.contains(&0);
     fill_strides(shape, Order::C, strides, |extent| empty || extent == 1);
 }
 
-/// How a stride in bytes becomes one in elements of so many bytes; `None` if it does not. A
-/// division costs more than all the rest.
+/// A stride in bytes as one in elements of so many bytes; `None` if it is no multiple. A division
+/// would be slower.
 #[inline(always)]
 pub fn into_items(item_nbytes: u32) -> impl Fn(i64) -> Option<i64> {
     let item = i64::from(item_nbytes);
@@ -237,8 +236,8 @@ pub fn into_items(item_nbytes: u32) -> impl Fn(i64) -> Option<i64> {
     }
 }
 
-/// Turns strides in bytes into strides in elements. Those that mean nothing are not looked at and
-/// become compact. `item_nbytes` is not 0.
+/// Converts strides in bytes into strides in elements. Those without effect are ignored and become
+/// compact. `item_nbytes` is not 0.
 pub fn strides_from_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) -> Result<()> {
     let empty = shape.contains(&0);
     let item = i64::from(item_nbytes);
@@ -277,7 +276,7 @@ pub fn strides_to_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) ->
     Ok(())
 }
 
-/// Fills the strides of the extents for which `wanted` says so as those of a compact layout.
+/// Fills the strides of the extents that `wanted` selects as those of a compact layout.
 fn fill_strides(shape: &[i64], order: Order, strides: &mut [i64], wanted: impl Fn(i64) -> bool) {
     let mut step: i64 = 1;
     let mut fill = |(&extent, stride): (&i64, &mut i64)| {
@@ -302,7 +301,7 @@ pub fn is_contiguous(shape: &[i64], strides: &[i64], order: Order) -> bool {
     if shape.contains(&0) {
         return true;
     }
-    // A step that does not fit fits no stride: wrapped, it could be 0 or any other.
+    // A step that overflows equals no stride: wrapped, it could be 0 or any other.
     let dense = |step: &mut Option<i64>, extent: i64, stride: i64| {
         let fits = extent == 1 || Some(stride) == *step;
         *step = step.and_then(|step| step.checked_mul(extent));

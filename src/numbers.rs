@@ -32,8 +32,8 @@ pub fn is_complex(tensor: &Snapshot) -> bool {
 }
 
 impl Part {
-    /// The numbers of a tensor, or the real parts of complex ones. Refuses elements that have none,
-    /// and strides that cannot be counted in bits.
+    /// The numbers of a tensor, or the real parts of complex ones. Rejects elements that have none,
+    /// and strides that overflow in bits.
     #[inline(never)]
     pub fn of(tensor: &Snapshot) -> Result<Part> {
         let dtype = tensor.dtype;
@@ -120,7 +120,7 @@ pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64, cast: &mut Cast
     dims.push(numbers, [(from, src.step), (to, dst.step)]);
 }
 
-/// Refuses a dtype whose lanes are not the wanted one's.
+/// Rejects a dtype with other lanes.
 pub fn check_same_lanes(given: DLDataType, wanted: DLDataType) -> Result<()> {
     if given.lanes == wanted.lanes {
         return Ok(());
@@ -129,7 +129,7 @@ pub fn check_same_lanes(given: DLDataType, wanted: DLDataType) -> Result<()> {
     Err(error.value(given.lanes.into()).limit(wanted.lanes.into()))
 }
 
-/// Bits of an element that belong to nothing: padding behind several lanes.
+/// Unused bits of an element: padding after several lanes.
 pub fn has_gap(tensor: &Snapshot) -> bool {
     tensor.dtype.lanes > 1 && tensor.slot_bits() != dtype::item_bits(tensor.dtype)
 }

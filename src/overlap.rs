@@ -1,31 +1,31 @@
-//! Does memory repeat? Exact answers, in bounded work, about the units that strided layouts touch.
+//! Overlap of strided layouts: exact decisions, in bounded work, about the units that they access.
 //!
 //! A *unit* is whatever base, strides and `item` are counted in: bytes, or bits for packed types.
-//! Both questions become one. Flip every negative stride (the base moves to the lowest unit), turn
-//! one side round (`x` becomes `extent - 1 - x`), and what is left has only positive numbers:
+//! Both problems become one. Reverse every negative stride (the base moves to the lowest unit) and
+//! one side (`x` becomes `extent - 1 - x`), so that all numbers are positive:
 //!
 //! > is there an `x` with `0 <= x_k <= bound_k` and `target - window <= Σ coef_k x_k <= target`?
 //!
-//! The window is the freedom inside the items. [`sums`] answers it.
+//! The window is the freedom inside the items. [`sums`] decides it.
 #![forbid(unsafe_code)]
 
 mod sums;
 
 use sums::{ONE, TWO, Term, Terms, WORK, span};
 
-/// What is known about shared units.
+/// The result about shared units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Proved: no unit is shared.
     Disjoint,
     /// Proved: at least one unit is shared.
     Overlap,
-    /// Not found out within the bounded work, or the numbers do not fit. Treat as overlap.
+    /// Not decided within the bounded work, or the numbers overflow. Treat as overlap.
     Undecided,
 }
 
-/// The units that a strided array touches: `item` units from `base + Σ index * stride * scale` on,
-/// for every index tuple. Nothing is touched when an extent or `item` is 0 or less.
+/// The units that a strided array accesses: `item` units from `base + Σ index * stride * scale` on,
+/// for every index tuple. None when an extent or `item` is 0 or less.
 #[derive(Clone, Copy, Debug)]
 pub struct Strided<'a> {
     /// Where element (0, …, 0) starts, in units.
@@ -103,7 +103,7 @@ impl<'a> Strided<'a> {
         self.dims().map(|(stride, last)| (stride.unsigned_abs(), last))
     }
 
-    /// First and last unit touched. `None` if they do not fit.
+    /// First and last unit accessed. `None` if they overflow.
     fn bounds(&self) -> Option<(i128, i128)> {
         if self.shape.len() != self.strides.len() {
             return None;
@@ -118,7 +118,7 @@ impl<'a> Strided<'a> {
     }
 }
 
-/// More elements than their range has room for? Two of them then meet, wherever they are.
+/// Whether there are more elements than their range has room for: then two of them share a unit.
 fn crowded(dims: &[Term], item: i128) -> bool {
     let mut units = item;
     for term in dims {

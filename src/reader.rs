@@ -7,7 +7,7 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::print::Elements;
 use crate::validate::Snapshot;
 
-/// The elements of a tensor whose layout has been checked and which the host can reach.
+/// The elements of a tensor whose layout has been checked and which the host can access.
 pub struct Reader<'a>(&'a Snapshot);
 
 impl<'a> Reader<'a> {
@@ -42,7 +42,7 @@ impl Elements for Reader<'_> {
         let bit = i128::from(element) * slot + i128::from(lane) * width as i128;
         let (byte, phase) = ((bit >> 3) as isize, (bit & 7) as usize);
         let mut bits = 0u128;
-        // Only the bytes that hold the value: its neighbours may lie outside the tensor.
+        // Only the bytes of the value: its neighbours may be outside the tensor.
         for place in 0..(phase + width).div_ceil(8) {
             // SAFETY: a byte of the element, inside the extent that `new`'s caller vouched for.
             let value = unsafe { tensor.first().offset(byte).add(place).read() };

@@ -1,4 +1,4 @@
-//! Reading a short text of the caller: what the grammars of dtypes and devices share.
+//! Scanner for short texts of the caller, for the grammars of dtypes and devices.
 //!
 //! Bytes, not characters: only ASCII is ever accepted, so no locale and no Unicode digit can
 //! matter, and the work is at most one pass over the text.
@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result, Status};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     text: &'a [u8],
@@ -23,7 +23,7 @@ impl<'a> Scan<'a> {
         self.text.get(self.position..).unwrap_or(&[])
     }
 
-    /// Steps over `word` if it is next.
+    /// Skips `word` if it is next.
     pub fn eat(&mut self, word: &str) -> bool {
         let found = self.rest().starts_with(word.as_bytes());
         if found {
@@ -32,7 +32,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Steps over the longest of `words` that is next and says which it was.
+    /// Skips the longest of `words` that is next and returns which it was.
     pub fn longest<'w>(&mut self, words: impl Iterator<Item = &'w str>) -> Option<usize> {
         let rest = self.rest();
         let fits = words.enumerate().filter(|(_, word)| rest.starts_with(word.as_bytes()));
@@ -66,12 +66,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Demands that `word` is next.
+    /// Requires that `word` is next.
     pub fn expect(&mut self, word: &str) -> Result<()> {
         if self.eat(word) { Ok(()) } else { Err(self.fail()) }
     }
 
-    /// Demands the end of the text.
+    /// Requires the end of the text.
     pub fn end(&self) -> Result<()> {
         if self.rest().is_empty() { Ok(()) } else { Err(self.fail()) }
     }

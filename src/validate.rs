@@ -1,11 +1,11 @@
 //! The fixed order of checks over a snapshot.
 //!
-//! A foreign struct is read once, into locals, and only the locals are used afterwards: another
-//! thread that rewrites the struct can change which answer is given, never make it wrong. This is
-//! one of the two files in which a foreign pointer is followed (the other is `capi/arg.rs`).
+//! A foreign struct is read once, into locals, and only the locals are used afterwards: if another
+//! thread modifies the struct, the result is that of one state of each member. This is one of the
+//! two files in which a foreign pointer is dereferenced (the other is `capi/arg.rs`).
 //!
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
-//! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
+//! data and offset, bounds. The first error is reported, so the result is deterministic.
 
 pub mod exchange;
 pub mod limits;
@@ -38,25 +38,25 @@ pub enum Level {
     DLRS_LEVEL_DEVICE = 4,
 }
 
-/// Single demands, so that a caller inside the library can ask for other mixtures than levels.
+/// Single requirements, for combinations other than the levels.
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// Every element has an address.
     pub layout: bool,
     /// Flags, dtype and device are known to DLPack 1.3.
     pub known: bool,
-    /// The ordinal is 0 for all memory that the host reaches.
+    /// The ordinal is 0 for all memory that the host can access.
     pub host_ids: bool,
-    /// Strides are given where the tensor's version demands it.
+    /// Strides are given where the tensor's version requires it.
     pub strides_given: bool,
     /// Rows of packed sub-byte elements start on whole bytes.
     pub whole_bytes: bool,
-    /// The driver of the device knows the memory so; a snapshot alone cannot ask it.
+    /// The driver of the device confirms the memory; not checked by a snapshot alone.
     pub driver: bool,
 }
 
 impl Rules {
-    /// What a level demands.
+    /// The requirements of a level.
     pub const fn of(level: Level) -> Rules {
         let n = level as u32;
         let strict = n >= 3;
@@ -69,14 +69,14 @@ impl Rules {
             driver: n >= 4,
         }
     }
-    /// What a tensor that is taken in must be: NULL strides are filled, and an ordinal of pinned or
-    /// managed memory is kept as it is.
+    /// Requirements of an import: NULL strides are filled, and an ordinal of pinned or managed
+    /// memory is kept.
     pub const fn of_import(level: Level) -> Rules {
         Rules { strides_given: false, host_ids: false, ..Rules::of(level) }
     }
-    /// What a copy demands: it moves sub-byte elements bit by bit wherever they start.
+    /// Requirements of a copy: sub-byte elements may start at any bit.
     pub const COPY: Rules = Rules { known: true, ..Rules::of(Level::DLRS_LEVEL_LAYOUT) };
-    /// What a copy of elements as raw bytes demands: their size, not their meaning.
+    /// Requirements of a copy of elements as raw bytes: their size only.
     pub const RAW: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 }
 
@@ -84,7 +84,7 @@ const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY
     | DLPACK_FLAG_BITMASK_IS_COPIED
     | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// Refuses flag bits that DLPack 1.3 does not define.
+/// Rejects flag bits that DLPack 1.3 does not define.
 pub fn check_flags(flags: u64) -> Result<()> {
     match flags & !FLAGS_KNOWN {
         0 => Ok(()),
@@ -152,7 +152,7 @@ pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
     }
 }
 
-/// Reads the header of a versioned tensor; touches nothing past `flags` unless the major is 1.
+/// Reads the header of a versioned tensor; accesses nothing after `flags` unless the major is 1.
 ///
 /// # Safety
 /// `tensor` is aligned and points to a versioned struct of any major.
@@ -251,8 +251,8 @@ impl Snapshot {
         unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
-    /// The usual case ([`Plain`]). On anything else it says no, and [`Snapshot::read_checked`]
-    /// begins anew and finds out what it is.
+    /// The common case ([`Plain`]). On anything else it returns false, and
+    /// [`Snapshot::read_checked`] starts again for the error.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
@@ -343,7 +343,7 @@ impl Snapshot {
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
-    /// As if it had been read with these rules: for who finds out later what he needs. The strides
+    /// As if it had been read with these rules: for callers that know them only later. The strides
     /// were given or need not be.
     pub fn check(&mut self, rules: Rules) -> Result<()> {
         if rules.known {
@@ -410,7 +410,7 @@ impl Snapshot {
         self.check_addresses()
     }
 
-    /// What starts in the lower half must end there: no memory lies across the line.
+    /// Memory that starts in the lower half must end there: no allocation spans both halves.
     #[inline(always)]
     fn addresses_fit(&self) -> bool {
         let data = self.data as u64;

@@ -1,14 +1,12 @@
-//! Views as arithmetic: a layout goes in, [`Step`]s change it, a layout comes out. No memory is
-//! looked at.
+//! Views as arithmetic: [`Step`]s change a layout. No memory is accessed.
 //!
-//! A [`View`] is what a tensor says about its elements, and how far its first element lies from
-//! that of the base. Every step is one change of it, so that a view through ten steps costs one
-//! tensor, and a step says only what is its own: [`View::settle`] checks at the end, once for all,
-//! that nothing outside the base is reached, that the sizes fit and that the first element starts
-//! on a whole byte.
+//! A [`View`] is a tensor's layout, and the offset of its first element from that of the base.
+//! Every step is one change of it, so that a view of ten steps allocates one tensor.
+//! [`View::settle`] checks at the end, once for all steps, that the view is inside the base, that
+//! the sizes fit and that the first element starts on a whole byte.
 //!
-//! Between steps a first element may lie inside a byte, and strides of extents of 1, or of a
-//! tensor without elements, may be anything: they are never used.
+//! Between steps a first element may start inside a byte, and strides of extents of 1, or of a
+//! tensor without elements, may be any: they are never used.
 #![forbid(unsafe_code)]
 
 mod axes;
@@ -25,7 +23,7 @@ use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::{self, Dims, MAX_NDIM};
 use crate::overlap::Verdict;
 
-/// In place of an axis: every axis that the step can change.
+/// As an axis: every axis that the step can change.
 pub const ALL_AXES: i32 = i32::MIN;
 
 /// Move `byte_offset` into `data`.
@@ -58,7 +56,7 @@ pub enum Step<'a> {
     Normalize { what: u32 },
 }
 
-/// A layout on its way from a base to a view of it, in the place of the base's.
+/// The layout of a view, which starts as the base's.
 pub struct View<'a> {
     /// Element type.
     pub dtype: DLDataType,
@@ -106,11 +104,11 @@ impl<'a> View<'a> {
 
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
-        // In one loop: `contains` compares eight at a time, and sets out for it.
+        // In one loop: `contains` is vectorised, with a longer prologue.
         self.shape().iter().fold(false, |empty, &extent| empty | (extent == 0))
     }
 
-    /// Changes the layout by one step. After an error it is of no use.
+    /// Changes the layout by one step. After an error it must not be used.
     pub fn apply(&mut self, step: &Step) -> Result<()> {
         use Step::*;
         match *step {
@@ -148,8 +146,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// As [`View::settle`], where elements are whole bytes, numbers are moderate and nothing is
-    /// wrong.
+    /// As [`View::settle`], where elements are whole bytes, numbers are moderate and the view is
+    /// valid.
     #[inline(always)]
     fn settle_usual(&self, base_span: (i64, i64)) -> Option<i64> {
         let (bits, at) = (self.slot_bits(), i64::try_from(self.at_bits).ok()?);
@@ -157,7 +155,7 @@ impl<'a> View<'a> {
             return None;
         }
         let (low, high) = layout::moderate_extent(self.shape(), self.strides(), bits / 8)?;
-        // An eighth of a number and little more than half of one: nothing wraps.
+        // The sum of an eighth of the range and little more than a half: nothing wraps.
         let moved = at >> 3;
         let inside = moved + low >= base_span.0 && moved + high <= base_span.1;
         inside.then_some(moved)
@@ -193,12 +191,12 @@ impl<'a> View<'a> {
         dtype::slot_bits(self.dtype, self.flags)
     }
 
-    /// What shares memory must not be written element by element.
+    /// Elements that share memory must not be written one by one.
     fn set_read_only(&mut self) {
         self.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
     }
 
-    /// The dimension that an axis names.
+    /// The dimension of an axis.
     fn dim_of(&self, axis: i32, parameter: Arg) -> Result<usize> {
         let ndim = self.ndim() as i64;
         let dim = if axis < 0 { i64::from(axis) + ndim } else { axis.into() };
@@ -252,7 +250,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A stride in 64 bits: one that is never used is only brought near.
+    /// A stride in 64 bits: one that is never used is clamped.
     #[inline(never)]
     fn fit(&self, dim: usize, extent: i64, stride: i128) -> Result<i64> {
         match i64::try_from(stride) {
@@ -287,7 +285,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Takes a dimension out.
+    /// Removes a dimension.
     fn remove(&mut self, dim: usize) {
         let mut at = dim;
         while let Some(next) = self.dims.get(at + 1) {
@@ -300,13 +298,13 @@ impl<'a> View<'a> {
     /// Takes over extents and strides of at most `MAX_NDIM` dimensions.
     fn replace(&mut self, shape: &[i64], strides: &[i64]) {
         self.dims.truncate(0);
-        // In one loop: for so few values a call of memcpy costs more than it does, and its wide
-        // loads wait for the narrow stores that have just made them.
+        // In one loop: for so few values a call of memcpy is slower, and its wide loads stall on
+        // the narrow stores just before.
         shape.iter().zip(strides).for_each(|(&extent, &stride)| self.dims.push((extent, stride)));
     }
 }
 
-/// Refuses bits outside of `base`; told in bytes where they are whole.
+/// Rejects bits outside of `base`; the error is in bytes if they are whole.
 fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
     if low >= base.0 && high <= base.1 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Tensors made of others: deep copies, or the tensor itself where that will do.
+//! Deep copies of tensors, or the tensor itself if it meets the requirements.
 
 use super::{CopyPolicy, Job, Options, PADDED, Streams, check_copyable};
 use super::{Places, fill_transfer, finish, host_read, is_opaque, place, route, side};
@@ -14,23 +14,23 @@ use crate::tensor::block::{self, Block, Owner, Spec};
 use crate::tensor::{Versioned, share, wrap};
 use crate::validate::{Rules, Snapshot};
 
-/// Bytes of a dense clone that one thread moves through the caches, on any machine.
+/// Bytes of a dense clone that one thread copies through the caches, on any machine.
 const CLONE_USUAL: usize = 1 << 20;
 
-/// A tensor that was made or found, and whether a [`Job`] is still to fill it.
+/// The result, and whether a [`Job`] is still to fill it.
 pub struct Made {
     tensor: Versioned,
     moves: bool,
 }
 
 impl Made {
-    /// What needs no copy.
+    /// A result without a copy.
     pub fn found(tensor: Versioned) -> Made {
         Made { tensor, moves: false }
     }
 }
 
-/// What a copy is to be: dense in an order, on a device, at least so aligned.
+/// Requirements on a copy: memory order, device, least alignment.
 #[derive(Clone, Copy)]
 pub struct Wanted {
     /// Of the elements.
@@ -48,8 +48,8 @@ impl Wanted {
     }
 }
 
-/// Has `begin` make a tensor, and carries out the copy that it leaves to do; nothing that `begin`
-/// needs takes stack then.
+/// Calls `begin` for a tensor, and executes the copy that fills it; the stack of `begin` is free
+/// then.
 #[inline(never)]
 pub fn made(
     options: &Options,
@@ -58,7 +58,7 @@ pub fn made(
     made_here(options, begin)
 }
 
-/// As [`made`], compiled into its caller.
+/// As [`made`], inlined.
 #[inline(always)]
 pub fn made_here(
     options: &Options,
@@ -97,8 +97,7 @@ pub fn begin_clone(
     }
 }
 
-/// A dense source that the CPU reaches, to an ordinary tensor of the CPU of fewer bytes than
-/// threads could share: needs no plan.
+/// A dense source that the CPU can access, to a CPU tensor too small for threads: needs no plan.
 #[inline(always)]
 fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Option<Versioned>> {
     let usual = wanted.order == Order::C
@@ -124,11 +123,11 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
     }))
 }
 
-/// As [`begin_clone`], of anything.
+/// As [`begin_clone`], for any tensor.
 #[inline(never)]
 fn clone_any(src: &Snapshot, wanted: &Wanted, options: &Options, job: &mut Job) -> Result<Made> {
     check_copyable(src, options)?;
-    // Where no target was named, it is the source that nobody serves.
+    // Where no target was given, the source's device has no backend.
     let device = wanted.device;
     let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
     check_target(device).map_err(blamed)?;
@@ -168,9 +167,9 @@ fn new_wanted(src: &Snapshot, wanted: &Wanted, nbytes: u64) -> Result<Versioned>
     alloc::new_sized(&request, nbytes as usize)
 }
 
-/// Makes the bits of the last byte 0 that belong to no element: else they would be what the memory
-/// held before. Where elements are put one by one into bytes that they share, all of them are made
-/// 0 first, since each keeps what is beside it.
+/// Clears the unused bits of the last byte: else they would be undefined. Where elements are
+/// written one by one into bytes that they share, all bytes are cleared first, since each write
+/// keeps the other bits.
 ///
 /// # Safety
 /// `tensor` is fresh, of ours, with the shape and element size of `src`, and not empty.
@@ -187,7 +186,7 @@ unsafe fn clear_rest(
     let nbytes = src.nbytes()? as usize;
     let whole = nbytes.wrapping_sub(usize::from(!bits.is_multiple_of(8)));
     let dense = layout::is_contiguous(src.shape(), src.strides(), wanted.order);
-    // Whether the CPU may use the memory, without a stream that was named, at once.
+    // Whether the CPU may access the memory without waiting for a stream.
     let host = !has_default_stream(wanted.device.device_type);
     let from = if dense || !host { whole } else { 0 };
     let mut fresh = Snapshot::new();
@@ -225,7 +224,7 @@ unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result
 /// The target, in the functions that take one.
 const DEVICE: Arg = Arg::device;
 
-/// Refuses a device that does not exist, or on which nobody allocates.
+/// Rejects a device that does not exist, or whose backend does not allocate.
 fn check_target(device: DLDevice) -> Result<()> {
     device_type::check(device)?;
     if alloc::served(device.device_type) {
@@ -278,8 +277,8 @@ pub unsafe fn as_cpu(src: &Snapshot, tensor: Versioned, streams: &Streams) -> Re
     unsafe { block::shared(&spec, block) }.map(Block::versioned)
 }
 
-/// `tensor` on `device`: itself with one more reference where it is, as the CPU's where that
-/// reaches it, or a copy; for [`made`].
+/// `tensor` on `device`: itself with one more reference if it is there, as the CPU's if the CPU can
+/// access it, or a copy; for [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.

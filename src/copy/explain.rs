@@ -1,4 +1,4 @@
-//! Which way a copy would go, in words. Nothing is decided here: everybody on the way is asked.
+//! Describes how a copy would be done, as text. All decisions are those of the functions that copy.
 
 use core::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use super::{Job, Options, Pair, check, half, halve, route};
 use crate::device::backend::Transfer;
 use crate::error::Result;
 
-/// The way of a copy, to be put into words.
+/// How a copy would be done.
 pub struct Explained {
     moves: bool,
     job: Job,
@@ -14,7 +14,7 @@ pub struct Explained {
     ways: [Option<route::Way>; 2],
 }
 
-/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
+/// Plans a copy without executing it, with the same errors.
 #[inline(never)] // a frame of its own: stacks may be small
 pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Result<()> {
     explained.moves = check(pair, options, &mut explained.job)?;
@@ -35,8 +35,8 @@ impl Explained {
         self.job.scratch_nbytes.is_some()
     }
 
-    /// What is to be copied first; or `back`, if memory to copy through comes between. Of this
-    /// memory any address will do that is as round as the real one. False if that is nothing.
+    /// The first of two copies through a temporary, or `back` the second. Any address with the real
+    /// one's alignment will do for the temporary. False if there is nothing to copy.
     #[inline(never)] // a frame of its own: stacks may be small
     fn fill(&self, back: bool, transfer: &mut Transfer) -> bool {
         let memory = core::ptr::without_provenance_mut(4096);

@@ -1,4 +1,4 @@
-//! What source and destination of a copy or conversion must satisfy.
+//! Checks of source and destination of a copy or conversion.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -13,8 +13,8 @@ use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
 use crate::view::sharing::{self, Elements};
 
-/// Two managed tensors of a caller's, as they were given: source and destination of a copy or
-/// conversion, or what is compared.
+/// Two managed tensors of a caller: source and destination of a copy or conversion, or the two to
+/// compare.
 #[derive(Clone, Copy)]
 pub struct Given {
     /// The first one.
@@ -23,7 +23,7 @@ pub struct Given {
     pub dst: NonNull<Managed>,
 }
 
-/// A bare tensor of a caller's and the flags of the managed one around it.
+/// A bare tensor of a caller and the flags of its managed one.
 #[derive(Clone, Copy)]
 pub struct Described {
     /// The tensor.
@@ -32,9 +32,8 @@ pub struct Described {
     pub flags: u64,
 }
 
-/// Two tensors, each read once, and which arguments they are: what all checks of a pair look at,
-/// and whom their errors name. Where one of them stands for something else (bytes, a value), it is
-/// the argument that gave this.
+/// Two tensors, each read once, and their arguments, for the checks and their errors. Where one of
+/// them was made of something else (bytes, a value), the argument is that.
 pub struct Pair {
     /// The source, or the first of two that are compared.
     pub src: Snapshot,
@@ -45,7 +44,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// To be read.
+    /// Not read yet.
     #[inline(always)]
     pub const fn new(args: [Arg; 2]) -> Pair {
         Pair { src: Snapshot::new(), dst: Snapshot::new(), args }
@@ -91,13 +90,13 @@ impl Pair {
         }
     }
 
-    /// Refuses different shapes; the second is at fault.
+    /// Rejects different shapes; the error names the second.
     #[inline(always)]
     pub fn check_same_shape(&self) -> Result<()> {
         check_same_shape(&self.src, &self.dst).of(self.args[1])
     }
 
-    /// Refuses different dtypes, padding apart; the second is at fault.
+    /// Rejects different dtypes, except for padding; the error names the second.
     #[inline(always)]
     pub fn check_same_dtype(&self) -> Result<()> {
         check_same_dtype(&self.src, &self.dst).of(self.args[1])
@@ -108,12 +107,12 @@ impl Pair {
         check_same_padding(&self.src, &self.dst).of(self.args[1])
     }
 
-    /// Waits until the CPU may read the source and write the destination, both of which it reaches.
+    /// Waits until the CPU may read the source and write the destination, both accessible to it.
     pub fn host_access(&self, streams: &Streams) -> Result<()> {
         route::host_access(&memory(&self.src), &memory(&self.dst), streams)
     }
 
-    /// Asks a question of each, the source first; who fails it is at fault.
+    /// Applies a check to each, the source first; the error names the one that fails.
     #[inline(always)]
     pub fn check_each(&self, check: impl Fn(&Snapshot) -> Result<()>) -> Result<()> {
         let [source, target] = self.args;
@@ -121,8 +120,8 @@ impl Pair {
         check(&self.dst).of(target)
     }
 
-    /// Refuses a destination whose elements share memory. Whether it shares memory with the source;
-    /// refused unless allowed, and the destination is at fault.
+    /// Rejects a destination whose elements share memory. Returns whether it shares memory with the
+    /// source; rejected unless allowed. The error names the destination.
     pub fn check_memory(&self, allowed: bool) -> Result<bool> {
         let Pair { src, dst, args: [_, target] } = self;
         check_distinct(dst).of(*target)?;
@@ -139,7 +138,7 @@ fn read_only(dst: &Snapshot) -> Error {
     Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(dst.flags)
 }
 
-/// Refuses a tensor to be written whose elements share memory.
+/// Rejects a tensor to be written whose elements share memory.
 #[inline(never)]
 pub(super) fn check_distinct(dst: &Snapshot) -> Result<()> {
     match sharing::self_verdict(dst.shape(), dst.strides(), dst.slot_bits()) {
@@ -148,7 +147,7 @@ pub(super) fn check_distinct(dst: &Snapshot) -> Result<()> {
     }
 }
 
-/// Whether source and destination share memory; refused unless allowed.
+/// Whether source and destination share memory; rejected unless allowed.
 #[inline(never)]
 pub(super) fn check_shared(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
     match sharing::pair_verdict(&elements(src), &elements(dst)) {
@@ -175,9 +174,8 @@ impl Places {
         Places { src: place(src), dst: place(dst), comparable }
     }
 
-    /// Whether the two share no memory for certain: all bytes of one come before all those of the
-    /// other. No place of either is beyond the address space, or what the handle stands for, which
-    /// has been checked.
+    /// Whether the two certainly share no memory: all bytes of one are before all those of the
+    /// other. Both are inside the address space, or the handle's object, which has been checked.
     #[inline(always)]
     pub(super) fn apart(&self, src: &Snapshot, dst: &Snapshot) -> bool {
         let bytes = |place: *mut u8, (low, high): (i64, i64)| {
@@ -188,7 +186,7 @@ impl Places {
         !self.comparable || src.1 <= dst.0 || dst.1 <= src.0
     }
 
-    /// Whether both are the same view of the same memory, so that there is nothing to move.
+    /// Whether both are the same view of the same memory, so that there is nothing to copy.
     #[inline(always)]
     pub(super) fn same(&self, src: &Snapshot, dst: &Snapshot) -> bool {
         self.src == self.dst && self.comparable && same_view(src, dst)
@@ -201,13 +199,13 @@ fn same_view(src: &Snapshot, dst: &Snapshot) -> bool {
     same_slots(src, dst) && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
 }
 
-/// Whether elements of two tensors of one dtype are equally far apart.
+/// Whether two tensors of one dtype have equal strides.
 #[inline(always)]
 pub(super) fn same_slots(src: &Snapshot, dst: &Snapshot) -> bool {
     (src.flags ^ dst.flags) & PADDED == 0 || src.slot_bits() == dst.slot_bits()
 }
 
-/// A tensor's elements, wherever its places are counted from.
+/// A tensor's elements, relative to any origin.
 pub fn elements(tensor: &Snapshot) -> Elements<'_> {
     Elements {
         address: place(tensor) as u64,
@@ -287,7 +285,7 @@ fn other_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 
-/// Whether the elements can be moved: by the CPU, or by the backend of their device.
+/// Whether the elements can be copied: by the CPU, or by the backend of their device.
 #[inline(always)]
 pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
     check_movable(tensor, options)?;
@@ -310,8 +308,8 @@ fn memory(tensor: &Snapshot) -> Memory {
     Memory { device: tensor.device, first: tensor.first(), ready: super::ready_of(tensor) }
 }
 
-/// Waits until the CPU may read a tensor that it reaches: a device may still be writing managed
-/// memory on its default stream, or any on the stream that is named.
+/// Waits until the CPU may read a tensor that it can access: a device may still be writing managed
+/// memory on its default stream, or any memory on the given stream.
 pub fn host_read(tensor: &Snapshot, streams: &Streams) -> Result<()> {
     let nowhere = Memory { device: CPU, first: core::ptr::null(), ready: None };
     route::host_access(&memory(tensor), &nowhere, streams)
@@ -328,8 +326,8 @@ pub fn check_host(tensor: &Snapshot, options: &Options) -> Result<()> {
     Err(error.value(tensor.device.device_type.into()))
 }
 
-/// Asks the driver of the device, where the rules demand it, whether the memory is what the tensor
-/// says. A backend that does not tell, or memory that no driver gives, passes.
+/// Checks with the device's driver, if the rules require it, that the memory is of the tensor's
+/// device. Passes where the backend cannot tell, or memory has no driver.
 pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
     let said = tensor.device;
     let cpu = said.device_type == DLDeviceType::kDLCPU as i32;
@@ -373,13 +371,13 @@ fn opaque(tensor: &Snapshot) -> Result<()> {
     Err(error.value(tensor.dtype.code.into()))
 }
 
-/// Whether elements are opaque handles, which are moved only when that is asked for.
+/// Whether elements are opaque handles, which are copied only on request.
 #[inline(always)]
 pub fn is_opaque(dtype: DLDataType) -> bool {
     dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8
 }
 
-/// An opaque handle that is there, and offsets into it that are not negative.
+/// An opaque handle that is not NULL, and offsets into it that are not negative.
 fn check_handle(tensor: &Snapshot) -> Result<()> {
     if tensor.data.is_null() {
         return Err(Error::new(DLRS_DATA_NULL).field(DLRS_FIELD_DATA));
@@ -400,7 +398,7 @@ pub fn is_handle(tensor: &Snapshot) -> bool {
     tensor.device != CPU && device_type::opaque_handle(tensor.device.device_type)
 }
 
-/// Where element (0, ..., 0) is: an address, or bytes from the start of what the handle stands for.
+/// Where element (0, ..., 0) is: an address, or bytes from the start of the handle's object.
 #[inline(always)]
 pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
     match is_handle(tensor) {
@@ -409,7 +407,7 @@ pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
     }
 }
 
-/// Whether places of the two are of one kind: both addresses, or offsets into the same object.
+/// Whether both are addresses, or both offsets into the same object.
 #[inline(always)]
 pub fn same_origin(a: &Snapshot, b: &Snapshot) -> bool {
     match (is_handle(a), is_handle(b)) {
@@ -419,7 +417,7 @@ pub fn same_origin(a: &Snapshot, b: &Snapshot) -> bool {
     }
 }
 
-/// Strides in bits, one by one; 0 where the extent is 1.
+/// Strides in bits; 0 where the extent is 1.
 pub fn bit_strides(tensor: &Snapshot) -> impl Iterator<Item = Result<i64>> + use<'_> {
     let slots = i64::from(tensor.slot_bits());
     let pairs = tensor.shape().iter().zip(tensor.strides());
@@ -433,8 +431,8 @@ pub fn bit_strides(tensor: &Snapshot) -> impl Iterator<Item = Result<i64>> + use
     })
 }
 
-/// Reads a tensor in memory of the host: where it starts, and its strides unless it is compact
-/// row-major. `flags` are its own.
+/// Reads a tensor in host memory: its address, and its strides unless it is compact row-major.
+/// `flags` are its own.
 ///
 /// # Safety
 /// The elements stay readable as long as the snapshot is used.

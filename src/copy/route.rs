@@ -1,5 +1,5 @@
-//! Who carries a transfer out: the CPU, the destination's backend, the source's, or both by way of
-//! memory of the host.
+//! Chooses who executes a transfer: the CPU, the destination's backend, the source's, or both
+//! through host memory.
 
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
@@ -15,25 +15,25 @@ use crate::device::registry;
 use crate::device_type::{self, CPU, has_default_stream, host_reachable};
 use crate::error::{Error, Result, Status::*};
 
-/// The side of memory of the host.
+/// The side of host memory.
 pub const HOST: Side = Side { device: CPU, handle: null_mut(), ready: None };
 
-/// Where source and destination expect work to be ordered.
+/// Streams on which source and destination are ordered.
 #[derive(Clone, Copy)]
 pub struct Streams {
-    /// Stream of the source's device, on which its elements are being made.
+    /// Stream of the source's device that computes its elements.
     pub src: Stream,
-    /// Stream of the destination's device, on which they will be used.
+    /// Stream of the destination's device that will use them.
     pub dst: Stream,
     /// Return once the work is enqueued.
     pub enqueue_only: bool,
 }
 
 impl Streams {
-    /// Default streams, and the work is done when the call returns.
+    /// Default streams, synchronous.
     pub const NONE: Streams = Streams { src: null_mut(), dst: null_mut(), enqueue_only: false };
 
-    /// Whether the caller asked for any order.
+    /// Whether the caller gave a stream or DLRS_COPY_ASYNC.
     pub fn any(&self) -> bool {
         self.enqueue_only || !self.src.is_null() || !self.dst.is_null()
     }
@@ -52,7 +52,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// A stream of a device that some backend serves; without one, says so.
+    /// A stream of a device that has a backend; else an error.
     pub(super) fn required(device: DLDevice, stream: Stream) -> Result<Worker> {
         let backend = registry::required(device.device_type)?;
         Ok(Worker { backend, device, stream })
@@ -62,12 +62,12 @@ impl Worker {
         (self.device, self.stream)
     }
 
-    /// Whether the two are of one backend, so that streams can wait for one another.
+    /// Whether the two are of one backend, so that their streams can wait for each other.
     fn beside(&self, other: &Worker) -> bool {
         core::ptr::addr_eq(self.backend, other.backend)
     }
 
-    /// Whether the two are one stream, which is in order with itself.
+    /// Whether the two are one stream.
     fn is(&self, other: &Worker) -> bool {
         self.beside(other) && self.backend.one_stream(self.queue(), other.queue())
     }
@@ -79,14 +79,14 @@ impl Worker {
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
-    /// Refuses a stream that cannot be waited for, before anything is enqueued on it.
+    /// Rejects a stream that cannot be waited for, before anything is enqueued on it.
     pub(super) fn waitable(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
         unsafe { self.backend.stream_waitable(self.device, self.stream) }
     }
 
-    /// The memory of a destination is ready when what this stream was given is done; where that
-    /// cannot be recorded, the call waits. What is captured has written nothing.
+    /// Records that the memory of a destination is ready after the work on this stream so far;
+    /// where that cannot be recorded, the call waits. Captured work has written nothing.
     ///
     /// # Safety
     /// As [`Ready::again`].
@@ -101,7 +101,7 @@ impl Worker {
         }
     }
 
-    /// Waits, and once more after an error: memory that enqueued work uses may go afterwards.
+    /// Waits, and once more after an error: memory that enqueued work uses may be freed afterwards.
     pub(super) fn sync(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
         let wait = || unsafe { self.backend.stream_sync(self.device, self.stream) };
@@ -120,8 +120,8 @@ impl Worker {
 /// | pinned | none | that one |
 /// | of the CPU | none | that one, a stream of the other side's device; the host waits for it |
 ///
-/// What was recorded for the memory of a side comes first in any case. It stands for the stream of
-/// a source that has none by name; who still reads a destination is known to its stream only.
+/// The record of a side's memory is waited for in any case. It replaces the stream of a source
+/// where none is given; readers of a destination are known to its stream only.
 #[derive(Clone, Copy)]
 struct Ends {
     src: Option<Worker>,
@@ -142,8 +142,8 @@ impl Ends {
         })
     }
 
-    /// Waits until both are ready, and the CPU may read the source and write the destination where
-    /// it reaches them.
+    /// Waits until both are ready, and the CPU may read the source and write the destination if it
+    /// can access them.
     fn host_access(&self, src: DLDevice, dst: DLDevice) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own streams, and keeps the memory.
         unsafe {
@@ -165,9 +165,9 @@ impl Ends {
 pub struct Memory {
     /// The device.
     pub device: DLDevice,
-    /// Its address; of no use where that is an offset into what a handle stands for.
+    /// Its address; unused where that is an offset into a handle's object.
     pub first: *const u8,
-    /// When its elements are ready, where that was recorded.
+    /// When its elements are ready, if that was recorded.
     pub ready: Option<&'static Ready>,
 }
 
@@ -196,12 +196,12 @@ fn stream_of(memory: &Memory, named: Stream, other: &Memory) -> Result<Option<Wo
         let Some(backend) = registry::find(code) else { return Ok(None) };
         return match backend.home(memory.device, memory.first.cast()) {
             Ok(device) => Ok(Some(Worker { backend, device, stream: named })),
-            // Where there is no driver nothing is pending.
+            // Without a driver nothing is pending.
             Err(error) if host_reachable(code) && without_driver(&error) => Ok(None),
             Err(error) => Err(error),
         };
     }
-    // A stream that is named for memory of the CPU is one of the other side's.
+    // A stream given for CPU memory is one of the other side's.
     let device = if memory.is_cpu() { other.device } else { memory.device };
     if device == CPU {
         return Err(Error::new(DLRS_STREAM).detail("the CPU has no streams; pass NULL"));
@@ -213,7 +213,7 @@ fn without_driver(error: &Error) -> bool {
     matches!(error.status, DLRS_DRV_MISSING | DLRS_DRV_STUB | DLRS_NO_DEVICE)
 }
 
-/// Waits until the CPU may read the source and write the destination, both of which it reaches.
+/// Waits until the CPU may read the source and write the destination, both accessible to it.
 pub fn host_access(src: &Memory, dst: &Memory, streams: &Streams) -> Result<()> {
     match pending(src.device, dst.device, streams) || src.ready.is_some() || dst.ready.is_some() {
         true => Ends::of(src, dst, streams)?.host_access(src.device, dst.device),
@@ -227,23 +227,23 @@ fn pending(src: DLDevice, dst: DLDevice, streams: &Streams) -> bool {
     named || has_default_stream(src.device_type) || has_default_stream(dst.device_type)
 }
 
-/// A stream whose backend is asked to carry a transfer out alone.
+/// A stream whose backend may execute the whole transfer.
 struct Asked {
     worker: Worker,
-    /// The other side's stream, if it has to be waited for.
+    /// The other side's stream, if it must be waited for.
     peer: Option<Worker>,
     /// When the two sides are ready.
     ready: [Option<&'static Ready>; 2],
-    /// The other side is memory of the CPU, which is read and written without regard to streams:
-    /// the host waits, whichever stream it is.
+    /// The other side is CPU memory, which is accessed independent of streams: the host waits for
+    /// any stream.
     by_host: bool,
     /// The worker's side is the destination.
     writes: bool,
 }
 
-/// Whom to ask, in this order: the backend of the destination's stream, then the source's. What
-/// lies in memory of the host on both sides is the CPU's, unless a driver knows both and the copy
-/// is only to be enqueued.
+/// The candidates in order: the backend of the destination's stream, then the source's. If both
+/// sides are in host memory the CPU copies, unless a driver can access both and the copy is only
+/// enqueued.
 fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>; 2])> {
     let [src, dst] = memories(transfer);
     let ends = Ends::of(&src, &dst, streams)?;
@@ -262,11 +262,11 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
     Ok((ends, ways))
 }
 
-/// Carries out a transfer that moves something; its plan is in its normal form, and stays so.
+/// Executes a transfer that is not empty; its plan is in normal form, and stays so.
 ///
 /// # Safety
 /// Every element of the plan is live on its side; elements of the destination are distinct and
-/// none of the source's. With `enqueue_only` all stays so until the stream has got here.
+/// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
     let Transfer { src, dst, .. } = &*transfer;
@@ -283,7 +283,7 @@ pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> 
     unsafe { elsewhere(transfer, options) }
 }
 
-/// A transfer that a device takes part in, or whose streams a device has.
+/// A transfer that involves a device or its streams.
 ///
 /// # Safety
 /// As [`execute`].
@@ -308,14 +308,13 @@ unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
     }
 }
 
-/// The way of a transfer, to be put into words.
+/// How a transfer would be done.
 pub struct Way {
     by: &'static str,
     how: Option<&'static str>,
 }
 
-/// Finds out which way a transfer that moves something would go, without doing it; its plan is
-/// simplified.
+/// Plans a transfer that is not empty, without executing it; its plan is simplified.
 pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
     let host = on_host(&transfer.src) && on_host(&transfer.dst);
     let (mut by, mut how) = (if host { "cpu" } else { "memory of the host" }, None);
@@ -367,8 +366,8 @@ impl Way {
     }
 }
 
-/// One backend does it all: on the stream of its side, after the other side's, and before the
-/// destination's goes on.
+/// One backend does it all: on the stream of its side, after the other side's, and before later
+/// work of the destination's.
 ///
 /// # Safety
 /// As [`execute`].
@@ -378,8 +377,7 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
         Some(peer) if worker.beside(peer) && !by_host => (Some(peer), None),
         peer => (None, peer.as_ref()),
     };
-    // The destination's stream sees the result: another backend's can only be shown it when it is
-    // there.
+    // The destination's stream sees the result: for one of another backend, the call waits for it.
     let waits = !enqueue_only || apart.is_some() && !*writes;
     let marks = ready.map(|ready| ready?.event(worker.backend));
     let foreign = ready.iter().zip(&marks).filter(|(_, mark)| mark.is_none());
@@ -399,7 +397,7 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
         let order = Order { after: beside.map(Worker::queue), marks, waits };
         worker.backend.copy_after(transfer, worker.queue(), &order)?;
         if let (Some(peer), false, false) = (beside, *writes, waits) {
-            // The caller of a refused copy may free both sides.
+            // The caller of a failed copy may free both sides.
             worker.backend.stream_wait(peer.queue(), worker.queue()).inspect_err(|_| {
                 let _ = worker.sync();
             })?;

@@ -1,4 +1,4 @@
-//! Copies between devices of which neither reaches the other: by way of memory of the host.
+//! Copies between devices that cannot access each other: through a staging buffer in host memory.
 
 use core::ptr::NonNull;
 
@@ -9,14 +9,14 @@ use crate::device::plan::{Dim, Item, Plan};
 use crate::device::{cpu, pieces};
 use crate::error::{Result, Status::*};
 
-/// At most so much is brought to the host at a time.
+/// Size of the staging buffer.
 const STAGE_NBYTES: usize = 32 << 20;
-/// A span of device memory is fetched as a whole where it is at most so many times its elements.
+/// A span of device memory is copied as a whole if it is at most so many times its elements.
 const SPAN_FACTOR: u64 = 4;
 
-/// By way of the host, a piece at a time. Each is fetched on the source's stream, stored on the
-/// destination's, and waited for: so it comes after what both were given. The CPU may use what lies
-/// in memory of the host.
+/// Through the host, in pieces. Each is read on the source's stream, written on the destination's,
+/// and waited for: so it comes after earlier work of both. The CPU accesses sides in host memory
+/// directly.
 ///
 /// # Safety
 /// As [`super::route::execute`].
@@ -45,7 +45,7 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
     })
 }
 
-/// One piece, through compact memory of the host.
+/// One piece, through compact host memory.
 ///
 /// # Safety
 /// As [`super::route::execute`].
@@ -74,7 +74,7 @@ unsafe fn stage(
     Ok(())
 }
 
-/// Device to compact memory of the host, and waits for it.
+/// Device to compact host memory, and waits for it.
 ///
 /// # Safety
 /// As [`super::route::execute`].
@@ -101,7 +101,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
     Ok(())
 }
 
-/// The copy as it is, or item by item where the backend knows contiguous copies only; waits.
+/// The copy as a whole, or item by item if the backend supports contiguous copies only; waits.
 ///
 /// # Safety
 /// As [`super::route::execute`].
@@ -133,11 +133,12 @@ unsafe fn each_item(worker: Worker, transfer: &Transfer) -> Result<()> {
     worker.sync()
 }
 
-/// Packed elements that do not start on whole bytes: the bytes around them are brought to the
-/// host, and those of the destination back.
+/// Packed elements that do not start on whole bytes: the bytes around them are copied to the host,
+/// and those of the destination back.
 ///
 /// # Safety
-/// As [`super::route::execute`]; nobody else uses the bytes that the destination's elements share.
+/// As [`super::route::execute`]; no other thread uses the bytes that the destination's elements
+/// share.
 unsafe fn stage_bits(
     piece: &Transfer,
     fetch: Option<Worker>,
@@ -168,7 +169,7 @@ unsafe fn stage_bits(
     Ok(())
 }
 
-/// Brings a span to the host, and waits for it.
+/// Copies a span to the host, and waits for it.
 ///
 /// # Safety
 /// The span is live on its side, and `memory` has room for it.

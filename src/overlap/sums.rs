@@ -14,8 +14,8 @@
 use super::Verdict;
 use crate::array::Array;
 
-/// Steps (of two or three divisions each) that a question may cost before it stays undecided: well
-/// below a millisecond.
+/// Limit of steps (of two or three divisions each) before a problem stays undecided: well below a
+/// millisecond.
 pub const WORK: u32 = 25_000;
 /// One layout of 64 dimensions, and two.
 pub const ONE: usize = 64;
@@ -74,8 +74,8 @@ impl<const N: usize> Terms<N> {
         self.0.push(moving).then_some(())
     }
 
-    /// The one question of this file: `target - window <= Σ coef x <= target`. `None`: the numbers
-    /// do not fit, or the work is spent.
+    /// Decides `target - window <= Σ coef x <= target`. `None`: the numbers overflow, or the work
+    /// is spent.
     pub fn solve(&mut self, target: i128, window: i128, work: &mut u32) -> Option<Verdict> {
         solve(&mut self.0, target, window, work)
     }

@@ -1,7 +1,7 @@
 //! Whole numbers of 1280 bits: what the digits of a binary64 need (1076 bits for the smallest,
 //! times ten and a margin). Fixed size, on the stack; what would not fit is cut off.
 //!
-//! Not inlined: printing is not worth the kilobytes of unrolled loops.
+//! Not inlined: unrolled loops would cost kilobytes.
 #![forbid(unsafe_code)]
 
 const LIMBS: usize = 20;

@@ -90,7 +90,7 @@ pub enum Style {
     Complex(&'static FloatFormat, Column, Column),
 }
 
-/// Shows every element to `see`; the walk ends where it began, at its start.
+/// Calls `see` for every element; the walk ends at its start again.
 fn each(walk: &mut Walk, elements: &dyn Elements, see: &mut dyn FnMut(u128)) {
     loop {
         see(elements.bits(walk.index(), walk.lane()));
@@ -101,7 +101,7 @@ fn each(walk: &mut Walk, elements: &dyn Elements, see: &mut dyn FnMut(u128)) {
 }
 
 impl Style {
-    /// Looks at all shown elements and finds the style that fits them.
+    /// Scans all printed elements and computes their style.
     pub fn of(
         reading: Reading,
         walk: &mut Walk,

@@ -1,4 +1,4 @@
-//! From binary to decimal digits: as few as identify the value, or as many as are asked for.
+//! From binary to decimal digits: as few as identify the value, or a requested number.
 //!
 //! Source: Steele and White, "How to Print Floating-Point Numbers Accurately" (1990); Burger and
 //! Dybvig, "Printing Floating-Point Numbers Quickly and Accurately" (1996), the algorithm with

@@ -1,6 +1,6 @@
 //! Floats as NumPy prints them: one notation for a whole column, so that the points align.
 //!
-//! A column is looked at twice before it is printed: for its [`Span`], which decides between
+//! A column is scanned twice before it is printed: for its [`Span`], which decides between
 //! positional and scientific notation, then for the width of its digits.
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,7 @@ fn least(format: &FloatFormat) -> Magnitude {
     format.parts(raw).magnitude()
 }
 
-/// What must be known of a column to choose its notation.
+/// Statistics of a column for the choice of its notation.
 pub struct Span {
     largest: Magnitude,
     /// Of what is not 0.
@@ -56,7 +56,7 @@ impl Span {
         minus_infinity: false,
     };
 
-    /// Looks at one value.
+    /// Adds one value.
     pub fn see(&mut self, parts: &Parts) {
         if parts.class != Class::Finite {
             self.special = true;

@@ -37,7 +37,7 @@ use word::Word;
 /// Elements that are shown even if the threshold is lower.
 const MOST_SHOWN: u64 = 1 << 16;
 
-/// Where the values come from. The caller reads the memory; nothing here sees a pointer.
+/// Source of the values. The caller reads the memory; nothing here dereferences a pointer.
 pub trait Elements {
     /// The bits of one lane of the element at `index`, in the low bits of the answer; bits above
     /// those of the dtype are ignored. `index` is inside the shape and `lane` below the lanes.
@@ -69,7 +69,7 @@ impl PrintOptions {
         PrintOptions { threshold: 1000, edge_items: 3, line_width: 75, precision: 8 };
 }
 
-/// What the first line says of a tensor.
+/// The contents of the first line.
 #[derive(Clone, Copy, Debug)]
 pub struct Description<'a> {
     /// Extents.

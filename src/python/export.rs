@@ -248,7 +248,7 @@ unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned
     unsafe { present_here(python, tensor, major) }
 }
 
-/// As [`present`], compiled into its caller.
+/// As [`present`], inlined.
 ///
 /// # Safety
 /// As [`present`].

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 
-/// The most tables of older majors that are looked at: a chain may lead back into itself.
+/// Limit of tables of older majors: a chain may be a cycle.
 pub const TABLES_MOST: usize = 16;
 
 /// The table of a major version in a chain.

@@ -1,4 +1,4 @@
-//! What a consumer takes: device types, numbers of dimensions, dtypes. Anything else is refused,
+//! What a consumer accepts: device types, numbers of dimensions, dtypes. Anything else is rejected,
 //! never converted.
 
 use core::ptr::null;
@@ -10,9 +10,9 @@ use crate::error::{Error, Field::*, Result, Status::*};
 /// The limits of one consumer.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Bit n: device type n is taken; 0 is any.
+    /// Bit n: device type n is accepted; 0 is any.
     pub device_types: u64,
-    /// Bit n: n dimensions are taken; 0 is any.
+    /// Bit n: n dimensions are accepted; 0 is any.
     pub ranks: u64,
     /// The accepted dtypes; NULL is any.
     pub dtypes: *const DLDataType,
@@ -26,10 +26,10 @@ fn has(set: u64, number: i32) -> bool {
 }
 
 impl Limits {
-    /// Anything is taken.
+    /// Everything is accepted.
     pub const NONE: Limits = Limits { device_types: 0, ranks: 0, dtypes: null(), dtypes_count: 0 };
 
-    /// Whether a tensor is taken, as far as that is told without a list of dtypes.
+    /// Whether a tensor is accepted, if there is no list of dtypes.
     #[inline(always)]
     pub fn take(&self, device: DLDevice, ndim: usize) -> bool {
         let taken = |set, number| set == 0 || has(set, number);
@@ -38,7 +38,7 @@ impl Limits {
             && self.dtypes.is_null()
     }
 
-    /// Refuses what is not taken. A tensor that is to be copied to `target` is then there.
+    /// Rejects what is not accepted. For a tensor to be copied to `target`, that device counts.
     ///
     /// # Safety
     /// `dtypes` is NULL or holds as many.

@@ -1,5 +1,5 @@
-//! The usual case of a foreign tensor, in short. It must never accept what the checks in their
-//! fixed order refuse: `tests/plain.rs`.
+//! Fast path for the common foreign tensor. It must never accept what the checks in their fixed
+//! order reject: `tests/plain.rs`.
 
 use core::ffi::c_void;
 
@@ -9,10 +9,9 @@ use crate::layout;
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
-/// The usual tensor, recognised in one pass by conditions that suffice at every level: few
-/// dimensions, moderate numbers, no negative stride, one lane of whole bytes, everything known,
-/// nothing empty, nothing wrong. Its strides may be missing; where they are due is the caller's to
-/// know.
+/// The common tensor, recognised in one pass by conditions that suffice at every level: few
+/// dimensions, moderate numbers, no negative stride, one lane of whole bytes, everything known, not
+/// empty, valid. Its strides may be missing; the caller checks where they are required.
 pub struct Plain {
     /// `data` as given, not NULL.
     pub data: *mut c_void,
@@ -90,7 +89,7 @@ pub(super) unsafe fn members(tensor: *const DLTensor) -> DLTensor {
 }
 
 impl Plain {
-    /// Whether it is a usual one.
+    /// Whether it is a common one.
     ///
     /// # Safety
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
@@ -113,8 +112,7 @@ impl Plain {
         }
     }
 
-    /// Its number of dimensions, when they are few but not none: what a caller must know first who
-    /// makes room for them.
+    /// Its number of dimensions, if few but not 0: for callers that allocate room for them first.
     ///
     /// # Safety
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
@@ -163,9 +161,9 @@ impl Plain {
         !self.strides.is_null()
     }
 
-    /// Reads extents and strides once, makes compact strides where there are none, and hands all
-    /// of them to `put`; one past the last byte used, counted from the first element, or `None` if
-    /// this is no usual tensor after all.
+    /// Reads extents and strides once, computes compact strides where there are none, and passes
+    /// all to `put`; returns one past the last byte used, counted from the first element, or `None`
+    /// if this is no common tensor after all.
     ///
     /// # Safety
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
@@ -181,13 +179,13 @@ impl Plain {
             }
         }
         let end = sums.byte_end(self.nbytes)?;
-        // The data begins in the lower half and ends there; where each is in it, nothing wraps.
+        // The data begins and ends in the lower half of the address space, so nothing wraps.
         let data = self.data as u64;
         let last = data.wrapping_add(self.byte_offset).wrapping_add(end as u64);
         (data | self.byte_offset | last < 1 << LOW_HALF.ilog2()).then_some(end)
     }
 
-    /// Both arrays. Four dimensions are written out: at every jump saved, half a cycle.
+    /// Both arrays. Four dimensions are unrolled: half a cycle per jump saved.
     #[inline(always)]
     unsafe fn given(&self, sums: &mut layout::Sums, put: &mut impl FnMut(usize, i64, i64)) {
         // SAFETY: as [`Plain::arrays`].

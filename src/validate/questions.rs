@@ -1,4 +1,4 @@
-//! What can be asked of a snapshot that has been checked.
+//! Queries on a snapshot that has been checked.
 #![forbid(unsafe_code)]
 
 use super::Snapshot;
@@ -7,9 +7,9 @@ use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout;
 
-/// No memory lies below: what a caller may pass who knows no base.
+/// No memory is below: a caller without a base may pass smaller values.
 const NO_BASE: u64 = 1 << 16;
-/// Offsets from here on are no distances within one allocation.
+/// Larger offsets are not inside one allocation.
 const OFFSET_MOST: u128 = 1 << 46;
 
 impl Snapshot {
@@ -23,13 +23,13 @@ impl Snapshot {
         layout::packed_nbytes(self.numel()?, self.slot_bits())
     }
 
-    /// Refuses a tensor whose `data` is a handle and not an address; without elements it has
+    /// Rejects a tensor whose `data` is a handle and not an address; without elements it has
     /// neither.
     pub fn check_addressed(&self) -> Result<()> {
         if self.empty { Ok(()) } else { check_addressed(self.device) }
     }
 
-    /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
+    /// Rejects a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
     pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
         if self.empty {
             return Ok(());
@@ -45,15 +45,15 @@ impl Snapshot {
         if low >= 0 && high <= i128::from(end - base as u64) {
             return Ok(());
         }
-        // How far out, as an offset from the caller's own base. From a base that is none, or from
-        // one beyond all memory that there is beside the tensor, it would be an address.
+        // The offset from the caller's own base. From an invalid base, or one too far from the
+        // tensor, it would be an address.
         let worst = if low < 0 { low } else { high };
         let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA).limit_u64(nbytes);
         let near = base as u64 >= NO_BASE && worst.unsigned_abs() < OFFSET_MOST;
         Err(if near { error.value(worst as i64) } else { error })
     }
 
-    /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
+    /// Rejects a first element that is not aligned to `align_bytes`, a power of two.
     pub fn check_aligned(&self, align_bytes: usize) -> Result<()> {
         let off = (self.first() as usize) & (align_bytes - 1);
         if self.empty || off == 0 {
@@ -64,7 +64,7 @@ impl Snapshot {
     }
 }
 
-/// Refuses a device on which `data` is a handle and not an address.
+/// Rejects a device on which `data` is a handle and not an address.
 pub fn check_addressed(device: DLDevice) -> Result<()> {
     if !device_type::opaque_handle(device.device_type) {
         return Ok(());

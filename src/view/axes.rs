@@ -68,7 +68,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The new axis stands before the one that it names; -1 is behind the last.
+    /// The new axis is before the given one; -1 is after the last.
     pub(super) fn unsqueeze(&mut self, axis: i32) -> Result<()> {
         let places = self.ndim() as i64 + 1;
         let dim = if axis < 0 { i64::from(axis) + places } else { axis.into() };

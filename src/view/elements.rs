@@ -6,7 +6,7 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
 impl View<'_> {
-    /// NumPy's rule: another size of element needs a dense last axis, whose extent changes.
+    /// As in NumPy: another size of element needs a dense last axis, whose extent changes.
     pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
         dtype::legal(dtype).map_err(|e| e.of(Arg::dtype))?;
         if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
@@ -17,7 +17,7 @@ impl View<'_> {
         self.recast(dtype)
     }
 
-    /// As a bitcast, to a dtype of which only the size counts.
+    /// As a bitcast to a dtype of the same size.
     fn recast(&mut self, dtype: DLDataType) -> Result<()> {
         let (from, to) = (self.slot_bits(), dtype::slot_bits(dtype, self.flags));
         self.dtype = dtype;
@@ -85,8 +85,8 @@ impl View<'_> {
     }
 }
 
-/// Counts in elements of `from` bits, counted in elements of `to` bits. Without 128-bit division,
-/// which would bring a large function along.
+/// Converts counts of elements of `from` bits to elements of `to` bits. Without 128-bit division,
+/// which would link a large function.
 struct Ratio {
     from: i64,
     to: i64,

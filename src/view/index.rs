@@ -1,4 +1,4 @@
-//! Steps that choose elements along an axis.
+//! Steps that select elements along an axis.
 
 use core::num::NonZeroU64;
 
@@ -52,7 +52,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// As a slice of step 1, but what is not there is an error.
+    /// As a slice of step 1, but out of bounds is an error.
     pub(super) fn narrow(&mut self, axis: i32, start: i64, count: i64) -> Result<()> {
         let dim = self.dim_of(axis, Arg::axis)?;
         let extent = self.extent(dim);
@@ -74,7 +74,7 @@ impl View<'_> {
         (0..self.ndim() as i32).try_for_each(|axis| self.flip(axis))
     }
 
-    /// The axis becomes the windows' places, a new last axis the place inside a window.
+    /// The axis indexes the windows, a new last axis the elements inside one.
     pub(super) fn unfold(&mut self, axis: i32, window: i64, step: i64) -> Result<()> {
         let dim = self.dim_of(axis, Arg::axis)?;
         let (extent, stride) = (self.extent(dim), i128::from(self.stride(dim)));

@@ -1,8 +1,7 @@
 //! Steps that give another shape, and the rules of broadcasting.
 //!
-//! A reshape needs no copy exactly when the new shape splits the dimensions that are left after
-//! all neighbours that lie behind each other are merged: an extent that reached over two merged
-//! dimensions would need one stride where there are two.
+//! A reshape needs no copy exactly if the new shape splits the dimensions that remain after all
+//! contiguous neighbours are merged: an extent across two merged dimensions would need two strides.
 
 use super::*;
 use crate::layout::Order;
@@ -43,7 +42,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Drops extents of 1 and merges neighbours that lie behind each other. There are elements.
+    /// Drops extents of 1 and merges contiguous neighbours. There are elements.
     pub(super) fn merge(&mut self) {
         let (mut kept, mut outer) = (0usize, (1i64, 0i64));
         for dim in 0..self.ndim() {
@@ -62,7 +61,8 @@ impl View<'_> {
         self.dims.truncate(kept);
     }
 
-    /// Strides for `shape`, which has as many elements, or no view: splits merged dimensions.
+    /// Strides for `shape`, which has as many elements, by splitting merged dimensions; an error if
+    /// that needs a copy.
     fn split(&self, shape: &[i64], strides: &mut [i64]) -> Result<()> {
         let mut groups = self.shape().iter().rev().zip(self.strides().iter().rev());
         let (mut left, mut step) = (1i64, 1i64);

@@ -1,4 +1,4 @@
-//! Do elements share memory? Strided layouts with elements of any bits, put to [`crate::overlap`].
+//! Overlap of strided layouts with elements of any number of bits, by [`crate::overlap`].
 
 use crate::layout::{self, Order};
 use crate::overlap::{self, Strided, Verdict};
@@ -16,7 +16,7 @@ pub struct Elements<'a> {
 }
 
 impl Elements<'_> {
-    /// As the decisions want them, in units of so many bits.
+    /// As [`crate::overlap`] needs them, in units of so many bits.
     fn strided(&self, unit_bits: u32) -> Strided<'_> {
         let units = |bits: u32| bits.checked_div(unit_bits).unwrap_or(0);
         let (shape, strides, item) = (self.shape, self.strides, units(self.item_bits));
