@@ -155,9 +155,9 @@ typedef struct dlrs_py_kind dlrs_py_kind;
 typedef struct dlrs_py_error_options dlrs_py_error_options;
 
 /**
- * Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
- * tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
- * are stable and never reused.
+ * Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
+ * 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers are stable
+ * and never reused.
  */
 enum dlrs_status_code {
   /** Success. */
@@ -312,7 +312,7 @@ enum dlrs_field {
  * Errors: the struct for their details, and names of statuses.
  */
 
-/** Return value of a function: 0, or a `dlrs_status_code`. */
+/** Result of a function: 0, or a `dlrs_status_code`. */
 typedef int32_t dlrs_status;
 
 /** Size of a message with its NUL. */

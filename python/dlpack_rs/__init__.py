@@ -1,15 +1,15 @@
-"""DLPack tensors of any framework: taken in, looked into, copied and handed on.
+"""DLPack tensors of any framework: import, inspection, copies and export.
 
     import dlpack_rs
 
     tensor = dlpack_rs.from_dlpack(x)   # x of NumPy, PyTorch, JAX, CuPy, ...: its own memory
-    numpy.from_dlpack(tensor)           # any other framework takes it by its own from_dlpack
-    print(dlpack_rs.inspect(x))         # everything about the export of x, and who takes it
+    numpy.from_dlpack(tensor)           # any other framework imports it by its own from_dlpack
+    print(dlpack_rs.inspect(x))         # the export of x, and which frameworks accept it
 
 Errors are Python's own: TypeError and ValueError for arguments, BufferError for a tensor that
-cannot be exchanged as asked, MemoryError, IndexError, RuntimeError; each says what is wrong with
-which value.
-The C ABI below it is in dlpack_rs.abi.
+cannot be exchanged as requested, MemoryError, IndexError, RuntimeError; the message names the
+value at fault.
+The C ABI is in dlpack_rs.abi.
 """
 
 import sys
@@ -19,22 +19,21 @@ from ._library import library_path
 __all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version",
            "empty", "from_dlpack", "from_numpy", "full", "inspect", "zeros"]
 
-# Names of element types; those with several lanes have the count behind: "float32x4".
+# Names of element types; types with several lanes end with their number: "float32x4".
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e3m4",
           "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
           "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
-# Names of devices, by the codes of DLDeviceType; those of which there are several have their number
-# behind: "cuda:0".
+# Names of devices, by the codes of DLDeviceType; an ordinal may follow: "cuda:0".
 DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi",
            10: "rocm", 11: "rocm_host", 12: "ext_dev", 13: "cuda_managed", 14: "oneapi",
            15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn"}
 
 
 def _load():
-    """The extension module in the library, whose file is not named after it; None where the library
-    has none."""
-    # What importlib.machinery has, which takes longer to load than all of this package.
+    """The extension module in the library, whose file has another name; None if the library has
+    none."""
+    # As importlib.machinery, which takes longer to load than this whole package.
     from _frozen_importlib import ModuleSpec
     from _frozen_importlib_external import ExtensionFileLoader
 
@@ -54,7 +53,7 @@ def _load():
 
 
 def _layout(self):
-    """Where the elements lie in memory, drawn as text; in a notebook, as a picture."""
+    """The layout in memory, drawn as text; in a notebook, as a picture."""
     from ._picture import layout
 
     return layout(self)
@@ -78,7 +77,7 @@ if _module:
 
 
 def __getattr__(name):
-    """`abi` and `inspect` are for few programs: loaded when asked for."""
+    """`abi` and `inspect` are loaded on first use."""
     if name == "abi":
         import importlib
 

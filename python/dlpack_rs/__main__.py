@@ -1,6 +1,6 @@
 """The command line, `python -m dlpack_rs` or `dlpack_rs`.
 
-Exit status: 0 done, 1 what was checked is wrong, 2 wrong arguments or an expression that fails.
+Exit status: 0 success, 1 the check failed, 2 wrong arguments or an expression that fails.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ or a .npy file"""
 
 
 class Wrong(Exception):
-    """What is said in one line, with status 2."""
+    """An error in one line, with status 2."""
 
 
 def evaluate(text):
-    """The object that an argument of `inspect` and `check` means."""
+    """The object that an argument of `inspect` and `check` names."""
     if text.endswith(".npy"):
         try:
             import numpy
@@ -69,7 +69,7 @@ def check(options):
 
 
 def told(options):
-    """What compilers and CMake are told."""
+    """Arguments for compilers and CMake."""
     from dlpack_rs import _compile
     from dlpack_rs.abi import library_path
 

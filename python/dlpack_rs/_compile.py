@@ -1,4 +1,4 @@
-"""What a C or C++ compiler and CMake are told, so that a program uses the library of this package.
+"""Arguments for C and C++ compilers and CMake, to build a program with this package's library.
 
 The package is a prefix like /usr/local: include/, lib/, lib/cmake/.
 """
@@ -27,7 +27,7 @@ def cflags() -> str:
 
 
 def libs() -> str:
-    """The linker's: the library itself, and where programs find it when they start."""
+    """The linker's arguments: the library, and the run-time search path."""
     library = Path(library_path())
     if sys.platform == "win32":
         return shlex.quote(str(_HERE / "lib" / "libdlpack_rs.dll.a"))
@@ -35,7 +35,7 @@ def libs() -> str:
 
 
 def cmakedir() -> Path:
-    """What CMake's dlpack_rs_DIR is to be for find_package(dlpack_rs)."""
+    """The value of CMake's dlpack_rs_DIR for find_package(dlpack_rs)."""
     folder = _HERE / "lib" / "cmake" / "dlpack_rs"
     if not folder.is_dir():
         raise ImportError(f"{folder} is in the wheel only; of a checkout, use what it installs")

@@ -1,4 +1,4 @@
-"""MODULE:EXPRESSION, as arguments of the command line name objects."""
+"""MODULE:EXPRESSION: objects named by arguments of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def evaluate(text: str) -> object:
-    """The value of an expression in the names of its module; ValueError is another form."""
+    """The value of an expression in the names of its module; ValueError for any other form."""
     name, colon, expression = text.partition(":")
     if not (name and colon and expression):
         raise ValueError(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")

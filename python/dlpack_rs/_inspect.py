@@ -1,4 +1,4 @@
-"""Everything that an object says when it exports a DLPack tensor."""
+"""All properties of an object's DLPack export."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Inspection:
     def _validate(
             self, struct: abi.DLManagedTensorVersioned | abi.DLManagedTensor,
     ) -> tuple[str | None, str | None]:
-        """(how far the struct is valid, what is wrong beyond that)"""
+        """(the highest level at which the struct is valid, the error beyond that)"""
         validate: Callable[..., int]
         validate = abi.lib.dlrs_validate_managed if self.version else abi.lib.dlrs_validate_legacy
         wrong = None
@@ -129,8 +129,8 @@ class Inspection:
             self.overlapping, self.invalid = None, self.invalid or str(error)
 
     def _probe(self, obj: Any) -> None:
-        """Which keywords __dlpack__ knows: each with max_version, which a read-only tensor needs,
-        if that is known, else alone. The capsule is dropped at once."""
+        """Which keywords __dlpack__ accepts: each with max_version, which a read-only tensor needs,
+        if that is accepted, else alone. The capsule is released at once."""
         device = self.says_device if self.says_device and None not in self.says_device else None
         asked: dict[str, Any] = {"stream": None, "max_version": capsules.MAX_VERSION,
                                  "dl_device": device or self.device, "copy": False}
@@ -149,7 +149,7 @@ class Inspection:
 
     @property
     def alignment(self) -> int | None:
-        """The largest power of two that the first element's address is a multiple of."""
+        """The largest power of two that divides the first element's address."""
         return self.address & -self.address if self.address else None
 
     def __repr__(self) -> str:
@@ -203,7 +203,7 @@ class Inspection:
 
 
 def _answer(obj: Any, keyword: str, keywords: dict[str, Any]) -> str:
-    """What __dlpack__ says to a keyword, given among others."""
+    """The response of __dlpack__ to a keyword, given among others."""
     try:
         struct = capsules.managed(obj.__dlpack__(**keywords))
         return "yes" if struct is not None else "no capsule"

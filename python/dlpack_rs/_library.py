@@ -1,4 +1,4 @@
-"""Where the shared library is. No pathlib: it would take longer to load than the library."""
+"""Path of the shared library. No pathlib: it would take longer to load than the library."""
 
 import os
 import sys

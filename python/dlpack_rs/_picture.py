@@ -1,4 +1,4 @@
-"""Where the elements of a tensor lie, drawn: as text and as SVG.
+"""The layout of a tensor in memory, drawn as text and as SVG.
 
 A place is room for one element; strides count places. Up to 100 places are drawn one by one, each
 with the number of its element in row-major order; beyond that each axis is a bar.
@@ -26,7 +26,7 @@ USED, SHARED, GAP = "#2f7de1", "#d6336c", "#808080"
 
 
 class Axis:
-    """One axis: how many, and how far apart."""
+    """One axis: extent and stride."""
 
     def __init__(self, number: int, extent: int, stride: int) -> None:
         self.number, self.extent, self.stride = number, extent, stride
@@ -75,7 +75,7 @@ class Picture:
         return f"[{', '.join(reversed(found))}]"
 
     def nbytes(self, places: int) -> str:
-        """So many places in bytes, a text."""
+        """The bytes of some places, as text."""
         bits = places * self.bits
         return f"{bits / 8:g}" if bits % 8 else str(bits // 8)
 
@@ -254,7 +254,7 @@ class _Cells(_Drawing):
             self.line(f"M{x:g} {y - 4:g}{way}", width=2.5, rest=' data-line=""')
 
     def order(self, visits: list[list[int]]) -> None:
-        """The way from element to element, and their numbers on it."""
+        """The path from element to element, with their numbers."""
         way = sorted((number, place) for place, numbers in enumerate(visits) for number in numbers)
         points = [self.centre(place) for _, place in way]
         d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
@@ -410,7 +410,7 @@ def of_tensor(tensor: Tensor) -> Picture:
 
 
 def of_inspection(seen: Inspection) -> Picture | None:
-    """None where the struct is not valid enough."""
+    """None if the struct is not valid enough."""
     if seen.shape is None or seen.nbytes is None:
         return None
     strides = row_major(seen.shape) if seen.strides is None else seen.strides

@@ -1,13 +1,13 @@
-"""What each framework takes, as a table: measured at the version named, see docs/interop.md.
+"""Which tensors each framework accepts: measured at the version given, see docs/interop.md.
 
-A consumer looks at a tensor that is offered to its from_dlpack and
+A consumer's from_dlpack, given a tensor,
 
-    takes it      without a copy
-    copies it     of its own accord
-    refuses it    with an exception
+    accepts it    without a copy
+    copies it     without a request
+    rejects it    with an exception
     breaks on it  silently wrong values, a failure later, or the end of the process
 
-`judge` says which, and why. tests/interop holds every answer against what the framework does.
+`judge` returns which, and why. tests/interop compares every result with the framework's.
 """
 
 from __future__ import annotations

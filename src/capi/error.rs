@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use crate::error::{Arg, Error, Field::*, Result, Status, Status::*, exception_of};
 
-/// Return value of a function: 0, or a `dlrs_status_code`.
+/// Result of a function: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
 pub type dlrs_status = i32;
 

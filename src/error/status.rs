@@ -4,9 +4,9 @@
 
 use core::ffi::CStr;
 
-/// Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
-/// tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
-/// are stable and never reused.
+/// Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
+/// 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers are stable
+/// and never reused.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {

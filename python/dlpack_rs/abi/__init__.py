@@ -6,12 +6,12 @@
 
     from dlpack_rs.abi.cffi import ffi, lib                             # cffi, ABI mode
 
-Nothing here is written by hand twice: the declarations are those of the headers, the library
-confirms their layout when this module is imported. The manual of every function is its docstring,
+The declarations are generated from the headers; the library checks their layout when this module
+is imported. The manual of every function is its docstring,
 help(abi.lib.dlrs_copy), and dlpack_rs.h, in the folder abi.include().
 
 `lib` lets other threads of Python run; functions that call Python are in `pylib`, which keeps the
-interpreter's lock. `wrap` makes a tensor of memory. Codes and flags as enumerations: abi.enums.
+interpreter's lock. `wrap` makes a tensor over memory. Codes and flags as enumerations: abi.enums.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ IS_SUBBYTE_TYPE_PADDED = _declarations.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDE
 
 
 def declare(library: CDLL, functions: dict[str, tuple[Any, ...]]) -> None:
-    """Types for functions: ctypes guesses int for everything. And docstrings, read when asked."""
+    """Types of functions, which ctypes would take for int. And docstrings, read on first use."""
     plain: Any = library._FuncPtr
 
     library._FuncPtr = type("Function", (plain,), {
@@ -76,12 +76,12 @@ def _load() -> _Library:
 
 
 def DLRS_INIT(struct: type[_S], **members: Any) -> _S:
-    """A struct that starts with struct_size: that is set, and all else but `members` is 0."""
+    """A struct that starts with struct_size, which is set; all others except `members` are 0."""
     return struct(struct_size=sizeof(struct), **members)
 
 
 def exception_of(status: int) -> type[Exception]:
-    """The class of exception that fits a status: the library's choice."""
+    """The class of exception for a status, as the library chooses it."""
     return _exception_of(status)
 
 
@@ -95,7 +95,7 @@ def _exception_of(status: int) -> type[Exception]:
 
 
 def call(function: Callable[..., int], *arguments: object) -> None:
-    """Calls a function that reports errors; a failure is raised with the library's message.
+    """Calls a function that returns a status; an error is raised with the library's message.
 
     The exception also has `status`, its `name`, and the numbers of `dlrs_error` as `details`.
     """

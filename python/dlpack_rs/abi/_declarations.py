@@ -58,7 +58,7 @@ class DLTensor(Structure):
 class DLManagedTensor(Structure):
     """The legacy managed tensor: no version, no flags.
 
-    dl_tensor: The tensor lent to the consumer.
+    dl_tensor: The tensor, borrowed by the consumer.
     manager_ctx: The producer's own.
     deleter: Frees the resources and the struct, exactly once, on any thread; may be NULL.
     """
@@ -69,7 +69,7 @@ class DLManagedTensor(Structure):
 
 
 class DLPackVersion(Structure):
-    """The version of DLPack that a tensor obeys.
+    """The DLPack version of a tensor.
 
     major: Layout of the structs: equal, or nothing past `flags` may be read.
     minor: Codes and flags in use; a newer one is usable when every field is understood.
@@ -82,11 +82,11 @@ class DLPackVersion(Structure):
 class DLManagedTensorVersioned(Structure):
     """The managed tensor of DLPack 1.0 and newer.
 
-    version: Version this struct obeys; on another major only `deleter` may be used.
+    version: Version of this struct; on another major only `deleter` may be used.
     manager_ctx: The producer's own.
     deleter: Frees the resources and the struct, exactly once, on any thread; may be NULL.
     flags: `DLPACK_FLAG_BITMASK_*` bits.
-    dl_tensor: The tensor lent to the consumer.
+    dl_tensor: The tensor, borrowed by the consumer.
     """
     _fields_ = [
         ("version", DLPackVersion),
@@ -117,7 +117,7 @@ class DLPackExchangeAPI(Structure):
     managed_tensor_from_py_object_no_sync: Exports an object.
     managed_tensor_to_py_object_no_sync: Imports a tensor.
     dltensor_from_py_object_no_sync: Describes an object.
-    current_work_stream: Tells the working stream.
+    current_work_stream: Returns the current stream.
     """
     _fields_ = [
         ("header", DLPackExchangeAPIHeader),

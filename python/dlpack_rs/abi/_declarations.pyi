@@ -84,7 +84,7 @@ class DLTensor(Structure):
 class DLManagedTensor(Structure):
     """The legacy managed tensor: no version, no flags."""
     dl_tensor: _CField[DLTensor, DLTensor, DLTensor]
-    """The tensor lent to the consumer."""
+    """The tensor, borrowed by the consumer."""
     manager_ctx: _CField[c_void_p, int | None, int | None | c_void_p]
     """The producer's own."""
     deleter: _CField[c_void_p, int | None, int | None | c_void_p]
@@ -97,7 +97,7 @@ class DLManagedTensor(Structure):
     ) -> None: ...
 
 class DLPackVersion(Structure):
-    """The version of DLPack that a tensor obeys."""
+    """The DLPack version of a tensor."""
     major: _CField[c_uint32, int, int | c_uint32]
     """Layout of the structs: equal, or nothing past `flags` may be read."""
     minor: _CField[c_uint32, int, int | c_uint32]
@@ -107,7 +107,7 @@ class DLPackVersion(Structure):
 class DLManagedTensorVersioned(Structure):
     """The managed tensor of DLPack 1.0 and newer."""
     version: _CField[DLPackVersion, DLPackVersion, DLPackVersion]
-    """Version this struct obeys; on another major only `deleter` may be used."""
+    """Version of this struct; on another major only `deleter` may be used."""
     manager_ctx: _CField[c_void_p, int | None, int | None | c_void_p]
     """The producer's own."""
     deleter: _CField[c_void_p, int | None, int | None | c_void_p]
@@ -115,7 +115,7 @@ class DLManagedTensorVersioned(Structure):
     flags: _CField[c_uint64, int, int | c_uint64]
     """`DLPACK_FLAG_BITMASK_*` bits."""
     dl_tensor: _CField[DLTensor, DLTensor, DLTensor]
-    """The tensor lent to the consumer."""
+    """The tensor, borrowed by the consumer."""
     def __init__(
         self,
         version: DLPackVersion = ...,
@@ -150,7 +150,7 @@ class DLPackExchangeAPI(Structure):
     dltensor_from_py_object_no_sync: _CField[c_void_p, int | None, int | None | c_void_p]
     """Describes an object."""
     current_work_stream: _CField[c_void_p, int | None, int | None | c_void_p]
-    """Tells the working stream."""
+    """Returns the current stream."""
     def __init__(
         self,
         header: DLPackExchangeAPIHeader = ...,
@@ -849,7 +849,7 @@ class dlrs_view_step(Structure):
 
 @final
 class DLPackCurrentWorkStream(CFuncPtr):
-    """Exchange API: the stream on which the framework is working."""
+    """Exchange API: the framework's current stream."""
     def __new__(
         cls,
         function: Callable[[int, int, _Pointer[c_void_p]], int] = ...,
@@ -875,7 +875,7 @@ class DLPackDLTensorFromPyObjectNoSync(CFuncPtr):
 
 @final
 class DLPackManagedTensorAllocator(CFuncPtr):
-    """Exchange API: make a new tensor like `prototype`; 0, or -1 after `SetError`."""
+    """Exchange API: allocate a tensor like `prototype`; 0, or -1 after `SetError`."""
     def __new__(
         cls,
         function: Callable[[_Pointer[DLTensor], _Pointer[_Pointer[DLManagedTensorVersioned]], int | None, int | None], int] = ...,
@@ -1358,13 +1358,13 @@ class dlrs_backend_peer_access_set_fn(CFuncPtr):
 DLPACK_FLAG_BITMASK_IS_COPIED: Final = 2
 """Flag: the data is a fresh copy that the consumer alone owns."""
 DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: Final = 4
-"""Flag: each element of a sub-byte type fills whole bytes of its own instead of being packed."""
+"""Flag: each element of a sub-byte type fills whole bytes instead of being packed."""
 DLPACK_FLAG_BITMASK_READ_ONLY: Final = 1
 """Flag: consumers must not write the data."""
 DLPACK_MAJOR_VERSION: Final = 1
-"""The DLPack major version this library obeys; another major is another struct layout."""
+"""The DLPack major version of this library; another major is another struct layout."""
 DLPACK_MINOR_VERSION: Final = 3
-"""The DLPack minor version this library obeys; a newer minor only adds codes and flags."""
+"""The DLPack minor version of this library; a newer minor only adds codes and flags."""
 DLRS_AFTER_FREE: Final = 1
 """Run the callback after the data of this tensor is freed. A view has no own data: that of its
 base may stay.
@@ -1642,7 +1642,7 @@ kDLCUDAManaged: Final = 13
 kDLComplex: Final = 5
 """Complex: two floats of half the bits, real part first."""
 kDLExtDev: Final = 12
-"""Reserved for trying out a new kind of device."""
+"""Reserved for experiments with a new device type."""
 kDLFloat: Final = 2
 """IEEE 754 binary floating point."""
 kDLFloat4_e2m1fn: Final = 17

@@ -1,4 +1,4 @@
-"""The C headers, and what a parser of plain C declarations (cffi) understands of them."""
+"""The C headers, and the declarations that cffi's parser accepts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LIMITS = {"INT32_MIN": -2**31, "INT64_MIN": -2**63}
 
 
 def include() -> Path:
-    """The folder to compile with: it holds dlpack.h, dlpack_rs.h and dlpack_rs.hpp."""
+    """The include folder: it has dlpack.h, dlpack_rs.h and dlpack_rs.hpp."""
     given = os.environ.get("DLPACK_RS_INCLUDE")
     if given:
         return Path(given)

@@ -30,14 +30,14 @@ pylib = _load()
 
 
 def new_object(out: py_object[Any]) -> Any:
-    """The object that a function of `pylib` wrote to `out`, whose reference it takes over."""
+    """The object that a function of `pylib` wrote to `out`, whose reference it takes."""
     value = out.value
     pythonapi.Py_DecRef(out)
     return value
 
 
 class _Owner:
-    """What a tensor of `wrap` holds: the memory, and what is to be called when it is done with."""
+    """The owner of a tensor of `wrap`: the memory, and the function to call at the end."""
 
     def __init__(self, memory: object) -> None:
         self.memory, self.on_free = memory, None
@@ -51,7 +51,7 @@ class _Owner:
 
 
 class _Import:
-    """The tensor that a Python object exports, as long as this lives."""
+    """The tensor that a Python object exports, as long as this object exists."""
 
     def __init__(self, memory: object) -> None:
         self.tensor = Versioned()
@@ -71,13 +71,13 @@ def wrap(memory: Any, shape: Sequence[int], dtype: str | DLDataType,
     """A managed tensor over memory: an address, or an object with a buffer or a `__dlpack__`.
 
     The tensor keeps the object and `on_free` alive; when its last reference is released, on any
-    thread, the object is let go and `on_free()` is called, once. Memory at an address has to stay
-    valid until then; how large it is nobody can check. A tensor that does not fit into an object's
-    memory is a ValueError, and a read-only object makes a read-only tensor.
+    thread, the object is released and `on_free()` is called, once. Memory at an address must stay valid
+    until then; its size cannot be checked. A tensor that does not fit into an object's memory is
+    a ValueError, and a read-only object gives a read-only tensor.
 
     `strides` are in elements; None is compact and row-major. `device` is the object's own, and
-    "cpu" for an address. The caller owns the tensor: dlrs_release ends that, or a capsule of it,
-    which dlrs_py_capsule_new_take makes.
+    "cpu" for an address. The caller owns the tensor, until dlrs_release or
+    dlrs_py_capsule_new_take.
     """
     tensor = DLTensor(ndim=len(shape), shape=_int64(shape), dtype=_dtype(dtype))
     if strides is not None:

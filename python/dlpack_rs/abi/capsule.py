@@ -1,4 +1,4 @@
-"""DLPack's Python capsules, read without being used up."""
+"""DLPack's Python capsules, read without consuming them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ get_pointer = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer",
 
 
 def request(obj: Any) -> Any:
-    """Asks any object for a capsule, newest protocol first."""
+    """Requests a capsule from any object, newest protocol first."""
     try:
         return obj.__dlpack__(max_version=MAX_VERSION)
     except TypeError:  # a producer from before DLPack 1.0
@@ -28,7 +28,7 @@ def request(obj: Any) -> Any:
 
 
 def peek(capsule: object) -> tuple[int, bool] | None:
-    """`(address, versioned)` of an unused capsule, which stays as it is; else None."""
+    """`(address, versioned)` of an unused capsule, which is not modified; else None."""
     for name in (VERSIONED, LEGACY):
         if is_valid(capsule, name):
             return get_pointer(capsule, name), name is VERSIONED
@@ -36,7 +36,7 @@ def peek(capsule: object) -> tuple[int, bool] | None:
 
 
 def managed(capsule: object) -> DLManagedTensorVersioned | DLManagedTensor | None:
-    """The struct in an unused capsule, as long as the capsule lives; else None.
+    """The struct in an unused capsule, valid as long as the capsule; else None.
 
     A DLManagedTensorVersioned or a DLManagedTensor.
     """

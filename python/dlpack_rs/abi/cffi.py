@@ -4,8 +4,8 @@
     error = ffi.new("dlrs_error *", {"struct_size": ffi.sizeof("dlrs_error")})
     status = lib.dlrs_validate(tensor, 0, lib.DLRS_LEVEL_STRICT, error)
 
-ABI mode: neither a compiler nor, to import it, cffi's parser is needed. Who adds declarations of
-his own makes a cffi.FFI() of abi.cdef().
+ABI mode: neither a compiler nor, to import it, cffi's parser is needed. To add
+declarations, make a cffi.FFI() of abi.cdef().
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ from enum import IntEnum, IntFlag
 
 
 class DataTypeCode(IntEnum):
-    """What the bits of an element mean: the codes of DLPack 1.3. Any other `uint8_t` may occur too.
-    """
+    """Dtype codes of DLPack 1.3. Any other `uint8_t` may occur too."""
 
     # Signed integer, two's complement.
     Int = 0
@@ -49,7 +48,7 @@ class DataTypeCode(IntEnum):
 
 
 class DeviceType(IntEnum):
-    """Where the data lives: the codes of DLPack 1.3. Any other `int32_t` may occur too."""
+    """Device types: the codes of DLPack 1.3. Any other `int32_t` may occur too."""
 
     # Ordinary host memory.
     CPU = 1
@@ -69,7 +68,7 @@ class DeviceType(IntEnum):
     ROCM = 10
     # Pinned host memory made by ROCm.
     ROCMHost = 11
-    # Reserved for trying out a new kind of device.
+    # Reserved for experiments with a new device type.
     ExtDev = 12
     # CUDA managed (unified) memory.
     CUDAManaged = 13
@@ -86,9 +85,9 @@ class DeviceType(IntEnum):
 
 
 class StatusCode(IntEnum):
-    """Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
-    tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
-    are stable and never reused.
+    """Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
+    3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers are stable
+    and never reused.
     """
 
     # Success.
@@ -332,7 +331,7 @@ class TensorFlags(IntFlag):
     READ_ONLY = 1
     # Flag: the data is a fresh copy that the consumer alone owns.
     IS_COPIED = 2
-    # Flag: each element of a sub-byte type fills whole bytes of its own instead of being packed.
+    # Flag: each element of a sub-byte type fills whole bytes instead of being packed.
     IS_SUBBYTE_TYPE_PADDED = 4
 
 

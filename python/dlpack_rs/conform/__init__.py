@@ -1,10 +1,10 @@
-"""Does a library keep the rules of DLPack?
+"""Tests whether a library conforms to DLPack.
 
     python -m dlpack_rs conform torch                         # a library of the list
     python -m dlpack_rs conform mylib:from_tensor --from mylib:from_dlpack
 
-Each check has a rule, the text that demands it and a severity, and runs in a process of its own,
-so that a crash is a verdict. In pytest:
+Each check has a rule, its source and a severity, and runs in a separate process, so that a crash
+is a verdict. In pytest:
 
     from dlpack_rs import conform
 
@@ -36,7 +36,7 @@ __all__ = ["CHECKS", "Check", "LIBRARIES", "Library", "SEVERITIES", "SOURCES", "
 def checks(library: type[Library] | Library, known: Known = (),
            subjects: Iterable[str] = ("producer", "consumer", "both")) -> Callable[..., None]:
     """A test for pytest with a parameter for each check. Known violations are expected to fail,
-    and a test that passes although it is known fails."""
+    and such a test that passes is reported as a failure."""
     import os
 
     import pytest
@@ -70,7 +70,7 @@ def producer_checks(library: type[Library] | Library, known: Known = (),
 
 def consumer_checks(library: type[Library] | Library, known: Known = (),
                     ) -> Callable[..., None]:
-    """`checks` of what the library takes."""
+    """`checks` of what the library imports."""
     return checks(library, known, ("consumer", "both"))
 
 

@@ -1,4 +1,4 @@
-"""Checks of consumers: what a library's from_dlpack does with tensors made by hand."""
+"""Checks of consumers: a library's from_dlpack with hand-made tensors."""
 
 import ctypes
 import gc
@@ -16,7 +16,7 @@ PERMUTED = [VALUES[j * 4 + i] for i in range(4) for j in range(3)]
 
 
 def requested(library):
-    """A compact tensor that the library took, and what it requested."""
+    """A compact tensor that the library imported, and its request."""
     producer = Handmade()
     result = taken(library, producer)
     return producer, result
@@ -448,7 +448,7 @@ def _(library):
 
 @check("C58", "ROBUST", "practice", "a stride of 2^62 is refused")
 def _(library):
-    """Times the element size it overflows: 2^62 * 4 is 0 in 64 bits, and all rows the first."""
+    """Overflows times the element size: 2^62 * 4 is 0 in 64 bits, and all rows the first."""
     refused(library, Handmade(strides=(1 << 62, 1)))
 
 

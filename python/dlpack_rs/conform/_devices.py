@@ -1,4 +1,4 @@
-"""Checks of tensors on CUDA devices: streams, and copies between devices. They are skipped where
+"""Checks of tensors on CUDA devices: streams, and copies between devices. They are skipped if
 the library has no such tensors, or the machine no driver."""
 
 from ..abi import capsule as capsules
@@ -19,7 +19,7 @@ def export(x, **keywords):
 
 
 def served(x, **keywords):
-    """The export of a request that may be refused by BufferError."""
+    """The export of a request that may be rejected by BufferError."""
     try:
         return export(x, **keywords)
     except BufferError as error:
@@ -110,7 +110,7 @@ def _(library):
 
 
 class _Asked:
-    """A CUDA tensor of the library; keeps what it was asked with."""
+    """A CUDA tensor of the library; records the arguments of its requests."""
 
     def __init__(self, x):
         self.x, self.streams = x, []
@@ -125,7 +125,7 @@ class _Asked:
 
 @check("D11", "MUST", "__dlpack__", "a consumer passes a stream of its own, never 0, for CUDA")
 def _(library):
-    """None and 1 are the default stream; -1 says that nothing is to be ordered."""
+    """None and 1 are the default stream; -1 requests no synchronization."""
     if library.take is None:
         raise Skipped("the library is no consumer here")
     asked = _Asked(made(library))

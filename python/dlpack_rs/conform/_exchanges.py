@@ -22,7 +22,7 @@ _API = b"dlpack_exchange_api"
 
 
 def again(library, producer):
-    """The library's own export of a tensor that it took."""
+    """The library's own export of a tensor that it imported."""
     result, failure = take(library.take, producer)
     if failure is not None:
         raise Skipped(f"refused: {said(failure)}")
@@ -118,7 +118,7 @@ class _Once:
 
 @check("R07", "MUST", "python", "its own export, taken by another and back, has the same memory")
 def _(library):
-    """Through a consumer that keeps what it took: A to B to A."""
+    """Through a consumer that keeps the tensor: A to B to A."""
     import dlpack_rs
 
     x = made(library)
@@ -201,7 +201,7 @@ def _(library):
 
 @check("R13", "MUST", "dlpack.h", "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory")
 def _(library):
-    """Without it, the elements are said to lie two in a byte."""
+    """Without it, the elements would be packed, two in a byte."""
     producer = Handmade([1, 2, 3, 4, 5, 6, 7, 8], (8,), dtype=(17, 4, 1), flags=PADDED)
     found, _ = again(library, producer)
     if found.address != producer.start:

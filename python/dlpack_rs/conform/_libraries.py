@@ -1,4 +1,4 @@
-"""How the checks reach a library: a class of few methods, and those of libraries in wide use."""
+"""Adapters of libraries for the checks: a class of few methods, with those of common libraries."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def sample(values=range(12), shape=(3, 4), **rest):
 
 
 class Library:
-    """One library under test. A method that is left None has nothing to check.
+    """One library under test. A method that is None is not checked.
 
     `make(tensor)` returns a tensor of the library with the values and the dtype of a
-    dlpack_rs.Tensor in host memory; it has memory of its own. `take(producer)` is the library's
+    dlpack_rs.Tensor in host memory; it has its own memory. `take(producer)` is the library's
     from_dlpack: it is given an object with `__dlpack__`.
     """
 
@@ -57,11 +57,11 @@ class Library:
         raise Skipped("the library does not say whether a tensor is writable")
 
     def use(self, result: Any, /) -> object:
-        """Computes something with a tensor, as programs do after an import."""
+        """Computes with a tensor, as programs do after an import."""
         return self.values(result)
 
     def settle(self) -> None:
-        """Does what makes a library free what it put off."""
+        """Makes a library free tensors whose release it deferred."""
 
     def transposed(self, x: Any, /) -> Any:
         return x.T
@@ -95,7 +95,7 @@ class Library:
         return []
 
     def lazy(self) -> list[Any]:
-        """`(what, tensor, values)` of tensors whose memory does not have their values."""
+        """`(what, tensor, values)` of tensors whose values are not computed yet."""
         return []
 
 
@@ -391,7 +391,7 @@ class Ours(Library):
 
 
 class Functions(Library):
-    """A library of which two functions are known."""
+    """A library given by two functions."""
 
     def __init__(self, name, make=None, take=None):
         self.name, self.make, self.take = name, make, take
@@ -402,7 +402,7 @@ LIBRARIES: dict[str, type[Library]] = {
 
 
 def find(producer, consumer=None):
-    """The Library that two arguments of the command line mean: a name of LIBRARIES, or an
+    """The Library that two arguments of the command line name: a name of LIBRARIES, or an
     expression."""
     if consumer is None and producer in LIBRARIES:
         return LIBRARIES[producer]()

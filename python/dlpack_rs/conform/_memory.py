@@ -1,6 +1,6 @@
 """Tensors as bytes: exports that are read as a C consumer reads them, and producers made by hand.
 
-Nothing here goes through the library under test, nor through checks of this one.
+This module uses neither the library under test nor the validation of this one.
 """
 
 import ctypes
@@ -91,7 +91,7 @@ class Export:
 
     @property
     def strides(self):
-        """As they are meant: NULL is row-major."""
+        """The effective strides: NULL is row-major."""
         if self.ndim and self.tensor.strides:
             return tuple(self.tensor.strides[:self.ndim])
         return compact(self.shape)
@@ -162,10 +162,10 @@ def newest(producer):
 
 
 class Handmade:
-    """A producer whose struct has whatever a check wants; it counts calls of its deleter.
+    """A producer with any struct that a check needs; it counts calls of its deleter.
 
     As a correct producer does, it gives a versioned tensor to those who request one, else a
-    legacy one. What only a versioned tensor can say makes `needs_versioned` true.
+    legacy one. Flags that only a versioned tensor has make `needs_versioned` true.
     """
 
     _alive: list = []  # a library that is not correct may look at one at any time
@@ -247,7 +247,7 @@ class Handmade:
 
 @_Destructor
 def _destroy(capsule):
-    """What DLPack's destructors do: a tensor that nobody took is freed."""
+    """As DLPack's destructors: frees a tensor that was not consumed."""
     for name, kind in ((capsules.LEGACY, abi.DLManagedTensor),
                        (capsules.VERSIONED, abi.DLManagedTensorVersioned)):
         if _is_valid(capsule, name):
@@ -272,7 +272,7 @@ def _without_frames(error):
 
 
 def take(function, producer):
-    """`(result, exception)` of a from_dlpack; the capsule is gone afterwards."""
+    """`(result, exception)` of a from_dlpack; the capsule is released afterwards."""
     result = failure = None
     try:
         result = function(producer)
@@ -292,7 +292,7 @@ def said(error):
 
 
 def freed_once(library, producer):
-    """The deleter ran once; not at all where the tensor was not requested."""
+    """The deleter ran once; never if the tensor was not requested."""
     gc.collect()
     wanted = int(producer.gave_versioned is not None)
     for _ in range(50):
@@ -302,14 +302,14 @@ def freed_once(library, producer):
 
 
 def taken(library, producer):
-    """The result of a tensor that may not be refused."""
+    """The result for a tensor that must not be rejected."""
     result, failure = take(library.take, producer)
     must(failure is None, f"refused: {said(failure)}" if failure else "")
     return result
 
 
 def right_or_refused(library, producer, expected):
-    """The values are right or the tensor is refused, and it is freed once in both cases."""
+    """The values are right or the tensor is rejected, and it is freed once in both cases."""
     result, failure = take(library.take, producer)
     if failure is not None:
         freed_once(library, producer)
@@ -338,7 +338,7 @@ def resident():
 
 
 def growth(action, rounds=200):
-    """How many megabytes a repeated action leaves behind."""
+    """How many megabytes a repeated action leaks."""
     if not sys.platform.startswith("linux"):
         raise Skipped("resident memory is read on Linux only")
     for _ in range(5):
@@ -352,7 +352,7 @@ def growth(action, rounds=200):
 
 
 def threads(count, action):
-    """Runs an action on threads; what one raises is raised here."""
+    """Runs an action on threads; raises an exception of any of them."""
     errors = []
 
     def run():

@@ -1,4 +1,4 @@
-"""What a check is: a rule, the text that demands it, how grave a violation is, and a judge."""
+"""A check: a rule, its source, the severity of a violation, and a judge."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SOURCES = {
 
 
 class Failed(Exception):
-    """The rule is violated; the text says by what."""
+    """The rule is violated; the text gives the reason."""
 
 
 class Skipped(Exception):
-    """The library has nothing that the rule is about; the text says what is missing."""
+    """The rule does not apply to the library; the text says what is missing."""
 
 
 class Noted(Exception):
-    """The rule is kept, and how is worth a remark."""
+    """The rule is satisfied, with a remark."""
 
 
 def must(condition: object, text: str) -> None:
@@ -63,7 +63,7 @@ class Check:
 
     @property
     def subject(self) -> str:
-        """What the check needs: a producer, a consumer, or both."""
+        """What the check tests: a producer, a consumer, or both."""
         return {"C": "consumer", "R": "both"}.get(self.id[0], "producer")
 
     def explain(self) -> str:
@@ -79,7 +79,7 @@ CHECKS: dict[str, Check] = {}
 
 def check(name: str, severity: str, source: str, rule: str, ends: bool = False,
           ) -> Callable[[_Judge], _Judge]:
-    """Registers a function as a check. Identifiers are never used again for another rule."""
+    """Registers a function as a check. Identifiers are never reused for another rule."""
     assert severity in SEVERITIES and source in SOURCES and name not in CHECKS, name
 
     def register(judge: _Judge) -> _Judge:
@@ -91,7 +91,7 @@ def check(name: str, severity: str, source: str, rule: str, ends: bool = False,
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one check: pass, note, skip, fail, crash or hang, and why."""
+    """The result of one check: pass, note, skip, fail, crash or hang, and why."""
 
     check: Check
     outcome: str
@@ -103,5 +103,5 @@ class Verdict:
 
     @property
     def counts(self) -> bool:
-        """Whether the verdict speaks against the library."""
+        """Whether the verdict counts against the library."""
         return self.violation and self.check.severity != "INFO"

@@ -1,4 +1,4 @@
-"""Checks of producers: what `__dlpack__` and `__dlpack_device__` answer."""
+"""Checks of producers: the results of `__dlpack__` and `__dlpack_device__`."""
 
 import ctypes
 import gc
@@ -27,7 +27,7 @@ def read_only(library):
 
 
 def legacy(x):
-    """The capsule of a legacy export, which a tensor that is read-only rightly refuses."""
+    """The capsule of a legacy export, which a read-only tensor rightly rejects."""
     try:
         return x.__dlpack__()
     except BufferError as error:
@@ -148,7 +148,7 @@ def _(library):
 
 @check("P15", "MUST", "python", "copy=True sets IS_COPIED")
 def _(library):
-    """A consumer that may write into what it was given reads this flag."""
+    """Consumers decide by this flag whether they may write."""
     found = with_copy(made(library), True)
     must(found.versioned, "a legacy tensor, which cannot say it")
     must(found.flags & IS_COPIED, f"flags is {found.flags}")
@@ -261,7 +261,7 @@ def _(library):
 
 @check("P27", "SHOULD", "practice", "an unknown keyword raises TypeError")
 def _(library):
-    """Consumers that pass a newer keyword try again without it where they see TypeError."""
+    """Consumers that pass a newer keyword retry without it after a TypeError."""
     try:
         made(library).__dlpack__(no_such_keyword=1)
     except TypeError:
@@ -511,7 +511,7 @@ def _(library):
 
 @check("P55", "INFO", "dlpack.h", "data is aligned to 256 bytes")
 def _(library):
-    """The header promises it; few libraries keep it, and consumers may not rely on it."""
+    """The header requires it; few libraries comply, and consumers may not rely on it."""
     kept = [newest(library.make(sample([1.0] * n, (n,)))) for n in (3, 17, 100, 1000)]
     least = min(found.address & -found.address for found in kept)
     must(least >= 256, f"aligned to {least} bytes")
@@ -538,7 +538,7 @@ def _(library):
 
 @check("P58", "MUST", "__dlpack__", "a write through a shared, writable export reaches the source")
 def _(library):
-    """Where this fails, the source was copied, or is read-only, and the flags do not say so."""
+    """If this fails, the source was copied or is read-only, without the flag."""
     x = made(library)
     found = newest(x)
     if not found.versioned or found.flags & (READ_ONLY | IS_COPIED):

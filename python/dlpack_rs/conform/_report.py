@@ -7,7 +7,7 @@ from ._model import SEVERITIES, SOURCES, VIOLATIONS
 
 
 def violations(report):
-    """Those that speak against the library, by severity."""
+    """Verdicts that count against the library, by severity."""
     found = [verdict for verdict in report.verdicts if verdict.violation]
     return {severity: [verdict for verdict in found if verdict.check.severity == severity]
             for severity in SEVERITIES}

@@ -1,4 +1,4 @@
-"""Runs checks, each in a process of its own: what ends that process is a verdict, too."""
+"""Runs checks, each in a separate process: a crash is a verdict, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS = 60  # for one check
 
 
 def judge(library: Library, check: Check) -> Verdict:
-    """A verdict by this process, which may not live to give it."""
+    """A verdict by this process, which may crash before."""
     try:
         if check.subject in ("producer", "both") and library.make is None:
             return Verdict(check, "skip", "the library is no producer here")
@@ -69,7 +69,7 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Ve
 
 
 def _read(descriptor, seconds):
-    """What comes until the other end is closed, and whether that was in time."""
+    """The data until the other end is closed, and whether that was in time."""
     end, answer = time.monotonic() + seconds, b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
@@ -97,7 +97,7 @@ def _verdict(check, answer, status, in_time, seconds, errors):
 
 
 def work(find):
-    """The worker: the library is imported once, then names of checks come in, verdicts go out."""
+    """The worker: imports the library once, then reads names of checks and writes verdicts."""
     # What the library prints is not for those who read verdicts.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -74,14 +74,14 @@ macro_rules! attributes {
             $( GetSetDef::at(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
             GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0"),
             GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
-            GetSetDef::new(c"T", get_transposed, "The view with its axes in reverse order.\0"),
+            GetSetDef::new(c"T", get_transposed, "The view with reversed axes.\0"),
             GetSetDef::END,
         ];
     };
 }
 
 attributes! {
-    Strides, c"strides", "Elements to step along each axis, a tuple.",
+    Strides, c"strides", "Strides in elements, a tuple.",
         |python, tensor| tuple(python, tensor.strides());
     Ndim, c"ndim", "Number of axes.", |python, tensor| whole(python, tensor.shape().len() as u64);
     Dtype, c"dtype", "Element type, its name: 'float32', 'bfloat16'.",
@@ -94,9 +94,9 @@ attributes! {
     Size, c"size", "Number of elements.", |python, tensor| whole(python, tensor.numel()? as u64);
     Nbytes, c"nbytes", "Bytes of the elements without gaps.",
         |python, tensor| whole(python, tensor.nbytes()?);
-    Itemsize, c"itemsize", "Bytes of one element, rounded up where it is smaller than a byte.",
+    Itemsize, c"itemsize", "Bytes of one element, rounded up.",
         |python, tensor| whole(python, dtype::padded_bytes(tensor.dtype).into());
-    DataPtr, c"data_ptr", "Address of element (0, ..., 0); 0 without any.", |python, tensor| {
+    DataPtr, c"data_ptr", "Address of element (0, ..., 0); 0 if empty.", |python, tensor| {
         tensor.check_addressed()?;
         whole(python, if tensor.empty { 0 } else { tensor.first() as u64 })
     };
@@ -109,7 +109,7 @@ attributes! {
     IsCopied, c"is_copied", "Whether it is a copy that is not shared.",
         |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0);
     CudaArrayInterface, c"__cuda_array_interface__",
-        "Where the elements are, of a tensor on CUDA; else AttributeError.",
+        "CUDA array interface of a tensor on CUDA; else AttributeError.",
         |python, tensor| cuda_array_interface(python, tensor);
 }
 
@@ -131,8 +131,8 @@ unsafe extern "C" fn get(object: *mut PyObject, place: *mut c_void) -> *mut PyOb
     }
 }
 
-/// Version 3 of the CUDA array interface. Whatever still works on the elements was given to the
-/// default stream, or made known to it when they were taken in.
+/// Version 3 of the CUDA array interface. Pending work on the elements is on the default stream,
+/// or was made to precede it at the import.
 fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
     const LEGACY_STREAM: u64 = 1;
     let missing = |what: &str| {
@@ -179,7 +179,7 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
     }
 }
 
-/// `shape`, which programs ask for most: the rest of the description is not looked at.
+/// `shape`, the most frequent attribute: nothing else is read.
 unsafe extern "C" fn get_shape(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     // SAFETY: Python calls it for a `Tensor`, whose block has `ndim` extents.
     unsafe {

@@ -1,5 +1,5 @@
-//! Names and documentation of everything that can be called. The examples are run, by
-//! tests/python/test_examples.py.
+//! Names and docstrings of all functions and methods. tests/python/test_examples.py runs their
+//! examples.
 
 use core::ptr::null_mut;
 
@@ -15,17 +15,17 @@ DLPack tensors of any producer, and copies of them.\n\
 A dtype is the name of its type: 'float32', 'bfloat16', 'float8_e4m3fn', 'bool', 'float32x4'; \
 or\n\
 the type of NumPy, ml_dtypes, PyTorch or Python that has that name, as np.float32 and int.\n\
-A device is its name: 'cpu', 'cuda:0', 'rocm:1'; the pair (type, id) of __dlpack_device__ is\n\
-understood as well.\0";
+A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or the pair (type, id) of\n\
+__dlpack_device__.\0";
 
 /// Documentation of the type.
 pub const TENSOR: &str = "\
-A tensor in memory that DLPack shares. Made by from_dlpack, asarray, zeros, full and empty.\n\
+A tensor in shared memory. Made by from_dlpack, asarray, zeros, full and empty.\n\
 \n\
-Any library takes it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
-float(), complex() and bool() give the value of an only element. There is no arithmetic, no ==,\n\
-no in and no hash. A Tensor is not seen by the garbage collector: memory that refers back to\n\
-it, through an array that owns objects, is never collected.\0";
+Any library imports it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
+float(), complex() and bool() return the value of a tensor with one element. There is no\n\
+arithmetic, no ==, no in and no hash. The garbage collector does not traverse a Tensor: memory\n\
+that refers back to it, through an array that owns objects, is never collected.\0";
 
 /// Functions of the module.
 pub static FUNCTIONS: [MethodDef; 7] = [
@@ -43,31 +43,31 @@ from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)\n--\n\n\
 A Tensor over the memory of x, which has __dlpack__ or DLPack's C exchange API, a buffer or an\n\
 array interface; arrays of ml_dtypes too.\n\
 \n\
-device: where the result shall be; None: where x is.\n\
-copy: True always copies, False never (BufferError if that cannot be), None if needed. On \
+device: of the result; None: that of x.\n\
+copy: True always copies, False never (BufferError if one is needed), None if needed. On \
 devices\n\
-without a backend here the producer is asked for the copy.\n\
-legacy_writable: producers from before DLPack 1.0 cannot say whether their memory may be\n\
-written, so it is read-only, and cannot go back to one of them; True: you know that it may.\n\n\
+without a backend the producer makes the copy.\n\
+legacy_writable: producers from before DLPack 1.0 do not report whether their memory may be\n\
+written, so it is read-only, and cannot be exported to one of them; True: it is writable.\n\n\
 >>> dlpack_rs.from_dlpack(b'abc').tolist()\n\
 [97, 98, 99]\0";
 const ASARRAY: &str = "\
 asarray(x, /, *, dtype=None, device=None, copy=None)\n--\n\n\
-As from_dlpack, and converted to dtype. NumPy makes arrays of numbers and of nested lists.\n\
+As from_dlpack, and converted to dtype. NumPy converts numbers and nested lists.\n\
 \n\
-copy: True always copies, False never (ValueError or BufferError if that cannot be), None if \
+copy: True always copies, False never (ValueError or BufferError if one is needed), None if \
 needed.\n\n\
 >>> dlpack_rs.asarray([[1, 2], [3, 4]], dtype='float32').tolist()\n\
 [[1.0, 2.0], [3.0, 4.0]]\0";
 const FROM_NUMPY: &str = "\
 from_numpy(x, /)\n--\n\n\
-A Tensor over the memory of an array of the CPU, never a copy; arrays of ml_dtypes too.\n\n\
+A Tensor over the memory of an array on the CPU, never a copy; arrays of ml_dtypes too.\n\n\
 >>> import numpy as np\n\
 >>> dlpack_rs.from_numpy(np.zeros(3, 'int16')).dtype\n\
 'int16'\0";
 const EMPTY: &str = "\
 empty(shape, dtype='float32', device='cpu', *, order='C', strides=None)\n--\n\n\
-A Tensor of its own, aligned to 256 bytes, whose elements are not set.\n\
+A new uninitialised Tensor, aligned to 256 bytes.\n\
 \n\
 order: 'C' or 'F'. strides: in elements, in place of an order; gaps between elements are \
 allowed.\n\n\
@@ -75,16 +75,16 @@ allowed.\n\n\
 (1, 2)\0";
 const ZEROS: &str = "\
 zeros(shape, dtype='float32', device='cpu')\n--\n\n\
-A Tensor of its own whose elements are 0.\n\n\
+A new Tensor of zeros.\n\n\
 >>> dlpack_rs.zeros(3, 'int8').tolist()\n\
 [0, 0, 0]\0";
 const FULL: &str = "\
 full(shape, fill_value, dtype=None, device='cpu')\n--\n\n\
-A Tensor of its own whose elements are all fill_value.\n\
+A new Tensor whose elements are all fill_value.\n\
 \n\
-dtype: None is 'float32', 'int64', 'bool' or 'complex64', as Python's number is, or that of \
-another\n\
-value.\n\n\
+dtype: None is 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or \
+that\n\
+of another value.\n\n\
 >>> dlpack_rs.full((2, 2), 7).tolist()\n\
 [[7, 7], [7, 7]]\0";
 
@@ -139,7 +139,7 @@ The pair (device type, device id).\n\n\
 (1, 0)\0";
 const ARRAY: &str = "\
 __array__($self, /, dtype=None, copy=None)\n--\n\n\
-numpy(self), as an array of that dtype.\n\n\
+numpy(self), converted to that dtype.\n\n\
 >>> dlpack_rs.zeros(2, 'int8').__array__('float32')\n\
 array([0., 0.], dtype=float32)\0";
 const COPY_OF: &str = "\
@@ -156,14 +156,14 @@ As __copy__.\n\n\
 [1, 1]\0";
 const REDUCE_EX: &str = "\
 __reduce_ex__($self, protocol, /)\n--\n\n\
-What pickle keeps of a tensor in memory that the CPU reaches: dtype, shape, order, bytes, and\n\
-whether they are read-only. With protocol 5 buffers out of band are not copied.\n\n\
+The pickled state of a tensor in memory that the CPU can access: dtype, shape, order, bytes,\n\
+and whether they are read-only. With protocol 5, out-of-band buffers are not copied.\n\n\
 >>> import pickle\n\
 >>> pickle.loads(pickle.dumps(dlpack_rs.full(2, 1.5))).tolist()\n\
 [1.5, 1.5]\0";
 const REBUILD: &str = "\
 _rebuild($type, memory, dtype, shape, strides, flags, /)\n--\n\n\
-Of a pickle.\n\n\
+Used by pickle.\n\n\
 >>> dlpack_rs.Tensor._rebuild(b'ab', 'uint8', (2,), (1,), 0).tolist()\n\
 [97, 98]\0";
 const COPY: &str = "\
@@ -185,50 +185,50 @@ const TO: &str = "\
 to($self, /, device, *, copy=None)\n--\n\n\
 The tensor on a device: the same memory, or a copy. Pinned and managed memory is the CPU's too.\n\
 \n\
-copy: True always copies, False never (BufferError if that cannot be), None if needed.\n\n\
+copy: True always copies, False never (BufferError if one is needed), None if needed.\n\n\
 >>> dlpack_rs.zeros(3).to('cpu', copy=True).is_copied\n\
 True\0";
 const ASTYPE: &str = "\
 astype($self, dtype, /, *, copy=True, saturate=False)\n--\n\n\
 A copy with the elements converted, in the order of the strides; copy=False: itself if it has\n\
-that dtype. To float: rounded once, too large is infinity, or NaN without one. Float to \
-integer:\n\
-towards zero, saturated, NaN is 0. Integer to integer: the low bits. saturate=True: what is too\n\
-large is the largest finite value, of integers too.\n\n\
+that dtype. To float: rounded once; too large becomes infinity, or NaN without one. Float \
+to\n\
+integer: towards zero, saturated, NaN is 0. Integer to integer: the low bits. saturate=True:\n\
+too large becomes the largest finite value, for integers too.\n\n\
 >>> dlpack_rs.asarray([1.75, -2.5]).astype('int8').tolist()\n\
 [1, -2]\0";
 const FILL: &str = "\
 fill($self, value, /)\n--\n\n\
-Write one number, or the element of a tensor that has no other, to every element.\n\n\
+Write one number, or the element of a one-element tensor, to every element.\n\n\
 >>> t = dlpack_rs.empty(3, 'bfloat16')\n\
 >>> t.fill(0.5)\n\
 >>> t.tolist()\n\
 [0.5, 0.5, 0.5]\0";
 const COPY_FROM: &str = "\
 copy_from($self, x, /)\n--\n\n\
-Write the elements of x, anything that from_dlpack takes, also of another dtype or on another\n\
-device, and repeated as NumPy broadcasts.\n\n\
+Write the elements of x, anything that from_dlpack accepts, also of another dtype or on another\n\
+device, and broadcast as in NumPy.\n\n\
 >>> t = dlpack_rs.empty((2, 2))\n\
 >>> t.copy_from(dlpack_rs.full(2, 3))\n\
 >>> t.tolist()\n\
 [[3.0, 3.0], [3.0, 3.0]]\0";
 const EQUAL: &str = "\
 equal($self, other, /, *, equal_nan=False)\n--\n\n\
-Whether other, of the same dtype, has the same shape and equal elements; no NaN is equal to \
-one.\n\n\
+Whether other, of the same dtype, has the same shape and equal elements; NaN is not equal to \
+NaN.\n\n\
 >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))\n\
 True\0";
 const MAX_DIFF: &str = "\
 max_diff($self, other, /)\n--\n\n\
 The largest absolute difference of an element and that of other, of the same dtype and shape; \
 NaN\n\
-where just one of the two is.\n\n\
+if just one of the two is.\n\n\
 >>> dlpack_rs.zeros(3).max_diff(dlpack_rs.full(3, -0.5))\n\
 0.5\0";
 const RESHAPE: &str = "\
 reshape($self, /, *shape)\n--\n\n\
-A view with another shape, one extent of which may be -1; ValueError where only a copy has \
-it.\n\n\
+A view with another shape, one extent of which may be -1; ValueError if that needs a \
+copy.\n\n\
 >>> dlpack_rs.zeros((2, 6)).reshape(3, -1).shape\n\
 (3, 4)\0";
 const BROADCAST_TO: &str = "\
@@ -243,7 +243,7 @@ A view with its axes in another order.\n\n\
 (4, 2, 3)\0";
 const TRANSPOSE: &str = "\
 transpose($self, /, *axes)\n--\n\n\
-A view with its axes in another order; without axes in the opposite one.\n\n\
+A view with its axes in another order, by default reversed.\n\n\
 >>> dlpack_rs.zeros((2, 3, 4)).transpose().shape\n\
 (4, 3, 2)\0";
 const SWAPAXES: &str = "\
@@ -253,7 +253,7 @@ A view with two axes exchanged.\n\n\
 (4, 3, 2)\0";
 const FLIP: &str = "\
 flip($self, /, axis=None)\n--\n\n\
-A view with the elements of an axis, of several, or of all in the opposite order.\n\n\
+A view with one axis, several, or all reversed.\n\n\
 >>> dlpack_rs.asarray([1, 2, 3]).flip().tolist()\n\
 [3, 2, 1]\0";
 const SQUEEZE: &str = "\
@@ -273,24 +273,24 @@ A view of the same bytes as elements of another type.\n\n\
 [0, 16256, 0, 16256]\0";
 const READ_ONLY: &str = "\
 read_only($self, /)\n--\n\n\
-A view through which consumers must not write.\n\n\
+A view that consumers must not write.\n\n\
 >>> dlpack_rs.zeros(3).read_only().readonly\n\
 True\0";
 const NUMPY: &str = "\
 numpy($self, /)\n--\n\n\
-A NumPy array of the same memory; of ml_dtypes for dtypes that NumPy lacks.\n\n\
+A NumPy array of the same memory, with ml_dtypes for dtypes that NumPy lacks.\n\n\
 >>> dlpack_rs.zeros(3, 'int8').numpy()\n\
 array([0, 0, 0], dtype=int8)\0";
 const MEMORYVIEW: &str = "\
 memoryview($self, /)\n--\n\n\
-The memory as a memoryview, for what reads and writes bytes; for memory that the CPU reaches.\n\n\
+A memoryview of the memory, which the CPU must be able to access.\n\n\
 >>> dlpack_rs.zeros(3, 'int8').memoryview().nbytes\n\
 3\0";
 const TOBYTES: &str = "\
 tobytes($self, /, order='C')\n--\n\n\
-The bytes of the elements without gaps, in the order 'C', 'F', 'A' (as they lie, if they are \
-dense so) or 'K' (that\n\
-of the strides).\n\n\
+The bytes of the elements without gaps, in the order 'C', 'F', 'A' ('F' if they are \
+dense so, else 'C')\n\
+or 'K' (that of the strides).\n\n\
 >>> dlpack_rs.asarray([1, 2], dtype='int8').tobytes()\n\
 b'\\x01\\x02'\0";
 const COMPLEX: &str = "\
@@ -332,6 +332,7 @@ pub unsafe extern "C" fn refuse_new(
 ) -> *mut PyObject {
     // SAFETY: Python's word.
     let python = unsafe { Python::calling() };
-    wrong(python, "Tensor", "is made by from_dlpack() and the like only");
+    const USE: &str = "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
+    wrong(python, "Tensor", USE);
     null_mut()
 }
