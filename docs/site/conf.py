@@ -28,7 +28,7 @@ hawkmoth_transform_default = "manual"
 FUNCTIONS = frozenset((ROOT / "include/exports.txt").read_text().split())
 STATUSES = frozenset(re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M))
 FIELD = re.compile(r"^([A-Z]\w*(?: \w+){0,2}|float8_e8m0fnu): +(?=\S)")
-NAME = re.compile(r"`([^`\n]+)`|\b(dlrs_\w*[a-z0-9])\b(?:\(\))?(?!\*)|([*|]|_(?!\w))|(\w+_\w+)")
+NAME = re.compile(r"`([^`\n]+)`|\b(dlrs_\w*[a-z0-9])\b(?:\(\))?(?!\*)|([*|]|_(?!\w))|(\w+_\w*[^\W_])")
 
 
 def inline(match):
