@@ -1,8 +1,9 @@
-//! The table of worked copies in docs/engine.md names the ops that the library chooses.
+//! docs/engine.md says which op a copy takes: its worked copies and its rules are compared with what
+//! the library chooses.
 use dlpack_rs::device::cpu::{level, parts};
-use dlpack_rs::device::plan::{Dim, Item};
+use dlpack_rs::device::plan::{Dim, Item, Plan};
 
-use crate::model::Case;
+use crate::model::{Case, Random};
 use crate::{NEVER, SERIAL, ways};
 
 const PAGE: &str = include_str!("../../docs/engine.md");
@@ -61,4 +62,67 @@ fn worked_copies() {
             assert_eq!(parts(&plan, &SERIAL), (1, [op; 2]), "{what}: {row:?}");
         }
     });
+}
+
+/// The ops that the page's rules allow for a simplified copy of at most two loops to a compact
+/// destination: one, or `shuffle` and what is taken where it cannot do the copy.
+fn allowed(plan: &Plan) -> Vec<&'static str> {
+    let Item::Bytes(item) = plan.item else { return vec!["bits"] };
+    let Some(last) = plan.ndim().checked_sub(1) else { return vec!["run"] };
+    let (size, inner, items) = (item as i64, plan.dim(last), plan.nbytes() / item as u64);
+    if items <= 128 {
+        return vec![if item >= 64 { "run" } else { "scalar" }];
+    }
+    if inner.dst == size && inner.src == 0 && item <= 64 {
+        return vec!["fill"];
+    }
+    let outer = (last == 1).then(|| plan.dim(0)).filter(|outer| outer.src.abs() == size);
+    let outer = outer.filter(|outer| inner.dst == size && inner.n.min(outer.n) * size >= 16);
+    let outer = outer.filter(|_| item < 64 && item != 32);
+    if outer.is_some_and(|outer| inner.n.min(outer.n) > 4 && size * inner.n * outer.n > 128) {
+        return vec!["transpose"];
+    }
+    let rest = if outer.is_some() {
+        "transpose"
+    } else if item >= 16 {
+        "run"
+    } else {
+        "scalar"
+    };
+    let few = items < 1024 || item > 64 || level().kernels().shuffles.is_none();
+    // Every n-th element of one axis: a load for each of n.
+    let steps = (last == 0).then_some(inner.src.abs() / size);
+    match steps.filter(|_| !few && item.is_power_of_two() && inner.src % size == 0) {
+        Some(n) => vec![if n <= 6 { "shuffle" } else { rest }],
+        None if few => vec![rest],
+        None => vec!["shuffle", rest],
+    }
+}
+
+#[test]
+fn rules() {
+    let mut seen = std::collections::BTreeSet::new();
+    ways(&[NEVER], |what| {
+        let mut random = Random(0x0b5e_55ed);
+        for _ in 0..20_000 {
+            let size = random.one_of(&[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 63, 64, 65, 100]);
+            let [rows, columns] = [(); 2].map(|()| random.one_of(&[1, 2, 3, 4, 5, 9, 16, 70, 300]));
+            let step: i64 = random.one_of(&[-2, -1, 1, 1, 2, 3, 5, 6, 7, 8, 20]);
+            // Rows with a step and a gap, their transpose, and broadcasts.
+            let (short, long) = (step, columns * step.abs() + random.one_of(&[0, 0, 1, 50]));
+            let strides = match random.one_of(&[0, 1, 2, 3]) {
+                0 | 1 => [long, short],
+                2 => [short, rows * step.abs()],
+                _ => [short, 0],
+            };
+            let case = case_of(&format!("{size} bytes"), &[rows, columns], &strides);
+            let mut plan = case.plan((64 << 20) as *const u8, (256 << 20) as *mut u8);
+            plan.simplify();
+            let (_, [op, _]) = parts(&plan, &SERIAL);
+            let allowed = allowed(&plan);
+            assert!(allowed.contains(&op), "{what}: {op}, not of {allowed:?}: {case:?}");
+            seen.insert(op);
+        }
+    });
+    assert_eq!(seen.len(), 5, "{seen:?}");
 }
