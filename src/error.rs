@@ -55,12 +55,15 @@ pub struct Error {
     first: i64,
     second: i64,
     detail: text::Start,
-    detail_nbytes: u8,
-    argument: Option<Arg>,
-    dimension: i8,
-    /// Four bits of the field, two of each number.
-    bits: u8,
+    /// From the lowest byte on: the argument's number and 1, or 0; the dimension; four bits of the
+    /// field, two of each number; bytes of `detail`. One word, which is passed on as one.
+    rest: u32,
 }
+
+/// Where in `rest` the second to the last byte start.
+const DIMENSION: u32 = 8;
+const BITS: u32 = 16;
+const NBYTES: u32 = 24;
 
 const _: () = assert!(size_of::<Result<()>>() <= 32);
 
@@ -83,40 +86,36 @@ impl Error {
     /// An error with a status only.
     #[cold]
     pub const fn new(status: Status) -> Self {
-        Error {
-            status,
-            first: 0,
-            second: 0,
-            detail: text::NONE.0,
-            detail_nbytes: text::NONE.1,
-            argument: None,
-            dimension: -1,
-            bits: 0,
-        }
+        Error { status, first: 0, second: 0, detail: text::NONE.0, rest: 0xFF << DIMENSION }
+    }
+
+    const fn put(mut self, at: u32, mask: u8, bits: u8) -> Self {
+        self.rest = self.rest & !((mask as u32) << at) | (bits as u32) << at;
+        self
+    }
+
+    const fn byte(&self, at: u32) -> u8 {
+        (self.rest >> at) as u8
     }
 
     /// Sets the member at fault.
-    pub const fn field(mut self, field: Field) -> Self {
-        self.bits = self.bits & !15 | field as u8;
-        self
+    pub const fn field(self, field: Field) -> Self {
+        self.put(BITS, 15, field as u8)
     }
 
     /// Sets the dimension at fault.
-    pub const fn dim(mut self, dimension: usize) -> Self {
-        self.dimension = dimension as i8;
-        self
+    pub const fn dim(self, dimension: usize) -> Self {
+        self.put(DIMENSION, u8::MAX, dimension as u8)
     }
 
     const fn first(mut self, number: i64, is: Number) -> Self {
         self.first = number;
-        self.bits = self.bits & !(3 << 4) | (is as u8) << 4;
-        self
+        self.put(BITS, 3 << 4, (is as u8) << 4)
     }
 
     const fn second(mut self, number: i64, is: Number) -> Self {
         self.second = number;
-        self.bits = self.bits & !(3 << 6) | (is as u8) << 6;
-        self
+        self.put(BITS, 3 << 6, (is as u8) << 6)
     }
 
     /// Sets the value found.
@@ -145,15 +144,18 @@ impl Error {
     }
 
     /// Replaces the status's description by a more precise one, shorter than 256 bytes.
-    pub const fn detail(mut self, detail: &'static str) -> Self {
-        (self.detail, self.detail_nbytes) = text::of(detail);
-        self
+    pub const fn detail(self, detail: &'static str) -> Self {
+        self.described(text::of(detail))
+    }
+
+    const fn described(mut self, (start, nbytes): (text::Start, u8)) -> Self {
+        self.detail = start;
+        self.put(NBYTES, u8::MAX, nbytes)
     }
 
     /// As [`Error::detail`], with a backend's text.
-    pub const fn detail_of_backend(mut self, detail: &'static CStr) -> Self {
-        (self.detail, self.detail_nbytes) = text::of_c(detail);
-        self
+    pub const fn detail_of_backend(self, detail: &'static CStr) -> Self {
+        self.described(text::of_c(detail))
     }
 
     /// Sets the member at fault of an options struct or table.
@@ -164,28 +166,28 @@ impl Error {
     /// Sets the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(self, argument: Arg) -> Self {
-        if self.argument.is_none() { self.renamed(argument) } else { self }
+        if self.byte(0) == 0 { self.renamed(argument) } else { self }
     }
 
     /// Replaces the argument.
-    pub const fn renamed(mut self, argument: Arg) -> Self {
-        self.argument = Some(argument);
-        self
+    pub const fn renamed(self, argument: Arg) -> Self {
+        self.put(0, u8::MAX, argument as u8 + 1)
     }
 
     /// The argument at fault, if set ([`Error::of`]).
-    pub const fn argument(&self) -> Option<Arg> {
-        self.argument
+    pub fn argument(&self) -> Option<Arg> {
+        Arg::ALL.get(usize::from(self.byte(0)).wrapping_sub(1)).copied()
     }
 
     /// The precise description, empty for none; for an option, its name.
     fn words(&self) -> &'static str {
         // SAFETY: both are of one text.
-        unsafe { text::again((self.detail, self.detail_nbytes)) }
+        unsafe { text::again((self.detail, self.byte(NBYTES))) }
     }
 
     /// The kinds of the value and the limit.
     const fn numbers(&self) -> [Number; 2] {
-        [Number::of(self.bits >> 4), Number::of(self.bits >> 6)]
+        let bits = self.byte(BITS);
+        [Number::of(bits >> 4), Number::of(bits >> 6)]
     }
 }

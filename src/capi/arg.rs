@@ -50,7 +50,7 @@ pub unsafe fn with_out<T, U>(
 #[derive(Clone, Copy)]
 pub struct Pointer {
     address: usize,
-    align_bytes: usize,
+    align_bytes: u8,
     needed: bool,
     arg: Arg,
 }
@@ -70,7 +70,8 @@ pub fn may<T>(pointer: *const T, arg: Arg) -> Pointer {
 /// A pointer that may be NULL unless something is `wanted` there.
 #[inline(always)]
 pub fn need_if<T>(wanted: bool, pointer: *const T, arg: Arg) -> Pointer {
-    Pointer { address: pointer.addr(), align_bytes: align_of::<T>(), needed: wanted, arg }
+    const { assert!(align_of::<T>() <= u8::MAX as usize) };
+    Pointer { address: pointer.addr(), align_bytes: align_of::<T>() as u8, needed: wanted, arg }
 }
 
 /// The variable for a result, set to NULL where there is one.
@@ -104,7 +105,7 @@ pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
     let wrong = |i: usize| all.get(i).is_some_and(|one| one.null() | one.misaligned());
     if wrong(0) | wrong(1) | wrong(2) | wrong(3) | wrong(4) | wrong(5) {
         let again = all;
-        return Err(refused(&again));
+        return Err(refused(&again).error());
     }
     Ok(())
 }
@@ -117,17 +118,32 @@ impl Pointer {
 
     #[inline(always)]
     fn misaligned(&self) -> bool {
-        self.address & (self.align_bytes - 1) != 0
+        self.address & (usize::from(self.align_bytes) - 1) != 0
+    }
+}
+
+/// What is wrong with a pointer: in one register, and the compiler sees that it is an error.
+struct Refusal {
+    /// 0: it is NULL.
+    align_bytes: u8,
+    arg: Arg,
+}
+
+impl Refusal {
+    #[cold]
+    fn error(self) -> Error {
+        refuse(self.align_bytes == 0, self.align_bytes.into(), self.arg)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn refused(all: &[Pointer]) -> Error {
+fn refused(all: &[Pointer]) -> Refusal {
     let null = all.iter().find(|pointer| pointer.null());
     let found = null.or_else(|| all.iter().find(|pointer| pointer.misaligned()));
-    found.map_or(Error::new(DLRS_INTERNAL), |pointer| {
-        refuse(pointer.null(), pointer.align_bytes, pointer.arg)
+    found.map_or(Refusal { align_bytes: 0, arg: Arg::nobody }, |pointer| Refusal {
+        align_bytes: if pointer.null() { 0 } else { pointer.align_bytes },
+        arg: pointer.arg,
     })
 }
 
@@ -295,11 +311,72 @@ pub unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
 pub unsafe trait Sized32: Copy {
     /// How large the struct was in earlier versions, ascending: what callers may still pass.
     const EARLIER: &'static [usize] = &[];
+}
 
-    /// The smallest size that there ever was.
-    #[inline(always)]
-    fn least() -> usize {
-        Self::EARLIER.first().map_or(size_of::<Self>(), |&size| size)
+/// The sizes of a struct, in every version.
+#[derive(Clone, Copy)]
+struct Sizes {
+    nbytes: usize,
+    align_bytes: usize,
+    earlier: &'static [usize],
+}
+
+impl Sizes {
+    fn of<T: Sized32>() -> Sizes {
+        Sizes { nbytes: size_of::<T>(), align_bytes: align_of::<T>(), earlier: T::EARLIER }
+    }
+
+    /// As [`size`].
+    ///
+    /// # Safety
+    /// As [`size`].
+    unsafe fn judge(self, given: *const u8, arg: Arg) -> Result<usize> {
+        if given.is_null() || given.addr() & (self.align_bytes - 1) != 0 {
+            return Err(refuse(given.is_null(), self.align_bytes, arg));
+        }
+        // SAFETY: the first member is a u32, by the trait.
+        let size = unsafe { given.cast::<u32>().read_volatile() } as usize;
+        // The smallest that there ever was.
+        let least = self.earlier.first().map_or(self.nbytes, |&size| size);
+        if size >= least && size <= SIZE_MOST {
+            return Ok(size);
+        }
+        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+        let error = error.value(size as i64);
+        Err(match size < least {
+            true => error.limit(least as i64),
+            false => error.limit(SIZE_MOST as i64).detail("no struct is this large"),
+        })
+    }
+
+    /// Reads what is known of a struct of any version; the rest is 0. The `options` of a newer
+    /// version must be 0 beyond it.
+    ///
+    /// # Safety
+    /// As [`size`], and `to` is such a struct.
+    unsafe fn read(self, given: *const u8, arg: Arg, options: bool, to: *mut u8) -> Result<()> {
+        // SAFETY: the caller's word; the size is the one that was judged, even if another thread
+        // has written another one since.
+        unsafe {
+            let size = self.judge(given, arg)?;
+            let zero = |at: usize| given.add(at).read_volatile() == 0;
+            if options && !(self.nbytes..size).all(zero) {
+                const NEWER: &str = "sets a member that only a newer version of the library knows";
+                let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+                return Err(error.value(size as i64).limit(self.nbytes as i64).detail(NEWER));
+            }
+            let known = match size >= self.nbytes {
+                true => self.nbytes,
+                false => {
+                    let fits = |one: &&usize| **one <= size;
+                    self.earlier.iter().rev().find(fits).map_or(0, |&one| one)
+                }
+            };
+            to.write_bytes(0, self.nbytes);
+            to.copy_from_nonoverlapping(given, known);
+            to.cast::<u32>().write(size as u32);
+        }
+        Ok(())
     }
 }
 
@@ -309,35 +386,12 @@ pub unsafe trait Sized32: Copy {
 /// # Safety
 /// `given` points to a readable struct of the size that it says.
 pub unsafe fn size<T: Sized32>(given: *const T, arg: Arg) -> Result<u32> {
-    let pointer = required(given, arg)?;
-    // SAFETY: the first member is a u32, by the trait.
-    let given = unsafe { pointer.cast::<u32>().read_volatile() };
-    let (least, size) = (T::least(), given as usize);
-    match size >= least && size <= SIZE_MOST {
-        true => Ok(given),
-        false => {
-            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-            let error = error.value(given.into());
-            Err(match size < least {
-                true => error.limit(least as i64),
-                false => error.limit(SIZE_MOST as i64).detail("no struct is this large"),
-            })
-        }
-    }
+    // SAFETY: the caller's word.
+    unsafe { Sizes::of::<T>().judge(given.cast(), arg) }.map(|size| size as u32)
 }
 
 /// No struct will ever have more bytes.
 const SIZE_MOST: usize = 4096;
-
-/// Whether all that a struct of `size` bytes has more than this library knows is 0.
-///
-/// # Safety
-/// `options` points to a readable struct of that size.
-#[cold]
-unsafe fn is_zero_beyond<T: Sized32>(options: *const T, size: usize) -> bool {
-    // SAFETY: the caller's word.
-    (size_of::<T>()..size).all(|at| unsafe { options.cast::<u8>().add(at).read_volatile() } == 0)
-}
 
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
 /// if all that is not known of it is 0; what a smaller one of an older header lacks is 0. A size
@@ -354,7 +408,7 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     unsafe {
         let given = if options.is_aligned() { options.cast::<u32>().read_volatile() } else { 0 };
         if given as usize != size_of::<T>() {
-            return other_options(options, arg);
+            return other_version(options, arg, true).map(Some);
         }
         let mut read = MaybeUninit::new(options.read_volatile());
         read.as_mut_ptr().cast::<u32>().write(given);
@@ -362,22 +416,17 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     }
 }
 
-/// As [`options`], of another version.
+/// A struct of another version.
 ///
 /// # Safety
-/// As [`options`], not NULL.
+/// As [`size`].
 #[cold]
-#[inline(never)]
-unsafe fn other_options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<T>> {
-    // SAFETY: the caller's word.
+unsafe fn other_version<T: Sized32>(given: *const T, arg: Arg, options: bool) -> Result<T> {
+    let mut read = MaybeUninit::<T>::uninit();
+    // SAFETY: the caller's word; any bits are a value.
     unsafe {
-        let given = size(options, arg)?;
-        if given as usize > size_of::<T>() && !is_zero_beyond(options, given as usize) {
-            const NEWER: &str = "sets a member that only a newer version of the library knows";
-            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-            return Err(error.value(given.into()).limit(size_of::<T>() as i64).detail(NEWER));
-        }
-        Ok(Some(read(options, given)))
+        Sizes::of::<T>().read(given.cast(), arg, options, read.as_mut_ptr().cast())?;
+        Ok(read.assume_init())
     }
 }
 
@@ -387,34 +436,7 @@ unsafe fn other_options<T: Sized32>(options: *const T, arg: Arg) -> Result<Optio
 /// As [`size`].
 pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
     // SAFETY: the caller's word.
-    unsafe { Ok(read(out, size(out, arg)?)) }
-}
-
-/// What is known of a struct of a size that was judged; the rest is 0.
-///
-/// # Safety
-/// `options` points to a readable struct of that size.
-unsafe fn read<T: Sized32>(options: *const T, given: u32) -> T {
-    let known = match given as usize >= size_of::<T>() {
-        true => size_of::<T>(),
-        false => {
-            let fits = |size: &&usize| **size <= given as usize;
-            T::EARLIER.iter().rev().find(fits).map_or(0, |&size| size)
-        }
-    };
-    let mut read = MaybeUninit::<T>::zeroed();
-    // SAFETY: the struct is as large as it says, and any bits are a value; the size is the one that
-    // was judged, even if another thread has written another one since.
-    unsafe {
-        if known == size_of::<T>() {
-            read.write(options.read_volatile());
-        } else {
-            let bytes = read.as_mut_ptr().cast::<u8>();
-            bytes.copy_from_nonoverlapping(options.cast(), known);
-        }
-        read.as_mut_ptr().cast::<u32>().write(given);
-        read.assume_init()
-    }
+    unsafe { other_version(out, arg, false) }
 }
 
 /// Fills a caller's struct, whose size and version [`options`] has read. What a larger one of a

@@ -13,6 +13,11 @@ macro_rules! arguments {
             $($name,)*
         }
 
+        impl Arg {
+            /// Every one, in the order of the numbers.
+            pub(super) const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
+        }
+
         const NAMES: &str = concat!($(" ", stringify!($name)),*);
     };
 }

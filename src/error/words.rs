@@ -3,7 +3,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{Arg, Error, Field, Number, Status};
+use super::{Arg, BITS, DIMENSION, Error, Field, Number, Status};
 
 /// A buffer, and the length of the text written so far.
 struct Counted<'a> {
@@ -21,12 +21,14 @@ impl Write for Counted<'_> {
 impl Error {
     /// The member at fault.
     pub fn member(&self) -> Field {
-        Field::ALL.get(usize::from(self.bits & 15)).map_or(Field::DLRS_FIELD_NONE, |&field| field)
+        Field::ALL
+            .get(usize::from(self.byte(BITS) & 15))
+            .map_or(Field::DLRS_FIELD_NONE, |&field| field)
     }
 
     /// The dimension at fault, or -1.
     pub const fn dimension(&self) -> i32 {
-        self.dimension as i32
+        self.byte(DIMENSION) as i8 as i32
     }
 
     /// The value found, 0 where none is shown.
@@ -95,8 +97,8 @@ impl Error {
             out.write_str(if member.is_empty() { "" } else { "->" })?;
         }
         out.write_str(member)?;
-        if self.dimension >= 0 {
-            write!(out, "[{}]", self.dimension)?;
+        if self.dimension() >= 0 {
+            write!(out, "[{}]", self.dimension())?;
         }
         out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
     }
