@@ -17,7 +17,14 @@ is a verdict. In pytest:
 
 from __future__ import annotations
 
-from . import _consumers, _devices, _exchanges, _producers  # noqa: F401  they register checks
+from . import (  # noqa: F401  they register checks, in this order
+    _consumers,
+    _consumers_use,
+    _devices,
+    _producers,
+    _producers_tensors,
+    _exchanges,
+)
 from ._libraries import LIBRARIES, Library
 from ._model import CHECKS, SEVERITIES, SOURCES, Check, Verdict
 from ._run import judge, judge_forked

@@ -43,7 +43,7 @@ macro_rules! method {
     ) => {
         $crate::python::module::arguments::method!(
             @ $(#[$doc])* $name,
-            $shown, [$(stringify!($any),)* $(stringify!($named),)*],
+            concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)* "\0", $shown),
             {
                 const LEAST: u8 = <[&str]>::len(&[$(stringify!($only)),*]) as u8;
                 const ANY: u8 = <[&str]>::len(&[$(stringify!($any)),*]) as u8;
@@ -56,13 +56,13 @@ macro_rules! method {
         $(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident| (..) $body:block
     ) => {
         $crate::python::module::arguments::method!(
-            @ $(#[$doc])* $name, $shown, [],
+            @ $(#[$doc])* $name, concat!("\0", $shown),
             $crate::python::module::arguments::Positions { least: 0, most: u8::MAX },
             |$object, $call, []| $body
         );
     };
     (
-        @ $(#[$doc:meta])* $name:ident, $shown:literal, $names:expr, $positions:expr,
+        @ $(#[$doc:meta])* $name:ident, $text:expr, $positions:expr,
         |$object:ident, $call:ident, [$($value:ident,)*]| $body:block
     ) => {
         $(#[$doc])*
@@ -75,7 +75,7 @@ macro_rules! method {
             nargs: isize,
             keywords: *mut PyObject,
         ) -> *mut PyObject {
-            use $crate::python::module::arguments::{Call, Name, SHOWN, Values, called, names};
+            use $crate::python::module::arguments::{Call, Values, called};
             unsafe fn body(
                 $object: *mut PyObject,
                 $call: &Call,
@@ -84,45 +84,15 @@ macro_rules! method {
                 // SAFETY: `called` runs it for this method.
                 unsafe { $body }
             }
-            const GIVEN: &[&str] = &$names;
-            static NAMES: [Name; GIVEN.len() + SHOWN] = names($shown, GIVEN);
             // SAFETY: Python's word.
-            unsafe { called(object, args, nargs, keywords, &NAMES, $positions, body) }
+            unsafe { called(object, args, nargs, keywords, $text, $positions, body) }
         }
     };
 }
 pub(super) use method;
 
-/// The name of a parameter, with its NUL.
-pub type Name = [u8; 16];
-
-/// Places of [`Name`]s that the name of a method takes.
-pub const SHOWN: usize = 2;
-
-/// The names of the parameters behind the needed ones, and then the method's, as one constant that
-/// is found without a pointer.
-pub const fn names<const N: usize>(shown: &str, given: &[&str]) -> [Name; N] {
-    let mut all = [[0; 16]; N];
-    let mut place = 0;
-    while place < given.len() {
-        let (from, to) = (given[place].as_bytes(), &mut all[place]);
-        let mut byte = 0;
-        while byte < from.len() {
-            to[byte] = from[byte];
-            byte += 1;
-        }
-        to[15] = if to[15] == 0 { 0 } else { panic!("a longer name than any other") };
-        place += 1;
-    }
-    let mut byte = 0;
-    while byte < shown.len() {
-        all[place + byte / 16][byte % 16] = shown.as_bytes()[byte];
-        byte += 1;
-    }
-    all
-}
-
-/// Runs a method on what Python passes to a [`super::spec::Method`].
+/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` has the names of the
+/// parameters behind the needed ones, each with its NUL, one more NUL, and the method's name.
 ///
 /// # Safety
 /// Python is calling, and the body is that of the method.
@@ -131,7 +101,7 @@ pub unsafe fn called(
     args: *const *mut PyObject,
     nargs: isize,
     keywords: *mut PyObject,
-    names: &'static [Name],
+    text: &'static str,
     positions: Positions,
     body: Body,
 ) -> *mut PyObject {
@@ -143,7 +113,7 @@ pub unsafe fn called(
         let args = if args.is_null() { (&raw const keywords).cast() } else { args };
         let (positional, named) =
             (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
-        let call = Call { python, names, positional, named, keywords };
+        let call = Call { python, text, positional, named, keywords };
         let mut values = [null_mut(); MOST];
         let answer = match call.bind(positions, &mut values) {
             Ok(()) => body(object, &call, &values),
@@ -163,8 +133,8 @@ pub unsafe fn called(
 pub struct Call<'a> {
     /// Python.
     pub python: Python,
-    /// The names that [`names`] made.
-    names: &'static [Name],
+    /// The names of [`called`].
+    text: &'static str,
     /// Arguments by position.
     pub positional: &'a [*mut PyObject],
     /// Values of the keywords.
@@ -177,9 +147,26 @@ impl Call<'_> {
     /// The function, as Python knows it.
     #[cold]
     pub fn name(&self) -> &'static str {
-        let shown = self.names.last_chunk::<SHOWN>().map_or(&[][..], |shown| shown.as_flattened());
-        let shown = str::from_utf8(shown).unwrap_or_default();
-        shown.trim_end_matches('\0')
+        self.text.rsplit('\0').next().unwrap_or_default()
+    }
+
+    /// The place of a keyword among the parameters that have names.
+    fn place(&self, keyword: *mut PyObject) -> Option<usize> {
+        let mut names = self.text.as_bytes();
+        let mut place = 0;
+        while names.first().is_some_and(|&byte| byte != 0) {
+            // SAFETY: keywords are texts, and each name has its NUL.
+            if unsafe {
+                self.python.PyUnicode_CompareWithASCIIString(keyword, names.as_ptr().cast())
+            } == 0
+            {
+                return Some(place);
+            }
+            let end = names.iter().position(|&byte| byte == 0)?;
+            names = names.get(end + 1..)?;
+            place += 1;
+        }
+        None
     }
 
     /// Puts each argument where its name is; what is not given stays as it is.
@@ -202,12 +189,7 @@ impl Call<'_> {
         for (place, &value) in self.named.iter().enumerate() {
             // SAFETY: a tuple of as many names as there are values.
             let keyword = unsafe { self.python.PyTuple_GetItem(self.keywords, place as isize) };
-            // SAFETY: keywords are texts, and each name has its NUL.
-            let is = |name: &Name| unsafe {
-                self.python.PyUnicode_CompareWithASCIIString(keyword, name.as_ptr().cast()) == 0
-            };
-            let found = self.names.iter().take(self.names.len().saturating_sub(SHOWN)).position(is);
-            let slot = found.and_then(|found| values.get_mut(least + found));
+            let slot = self.place(keyword).and_then(|place| values.get_mut(least + place));
             match slot {
                 Some(slot) if slot.is_null() => *slot = value,
                 // The words of Python's own functions: consumers of `__dlpack__` look for them.

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arguments::{self, method};
 use super::attributes::tuple;
-use super::failure::{raise, refused};
+use super::failure::{answer, raise, refused};
 use super::spec::Slot;
 use super::tensor::{self, RULES};
 use super::types;
@@ -15,37 +15,64 @@ use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
 use crate::python::raise::required;
-use crate::python::{PyObject, Python, capsule, export, stream, wrap};
+use crate::python::{Owned, PyObject, Python, capsule, export, stream, wrap};
 use crate::tensor::block::Block;
-use crate::tensor::share;
+use crate::tensor::{Versioned, share};
 use crate::validate::limits::Limits;
 
-method!(
-    /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
-    dlpack, "Tensor.__dlpack__", |object, call| (/ * max_version stream dl_device copy) {
-        if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
-            && knows_versions(call.python, max_version)
-        {
-            let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
-            return capsule::new(call.python, tensor)
-                .inspect_err(|_| wrap::release(call.python, tensor));
-        }
-        let keywords = export::Keywords { stream, max_version, dl_device, copy };
-        let request = export::read(call.python, &keywords)?;
-        let tensor = Block::versioned(tensor::block_of(object));
-        export::export(call.python, tensor, &request).map_err(|error| match error.status {
+/// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn dlpack(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    nargs: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("Tensor.__dlpack__", |python| {
+            let keywords = export::parse(args, nargs, names)?;
+            let tensor = Block::versioned(tensor::block_of(object));
+            let others = [keywords.stream, keywords.dl_device, keywords.copy];
+            if others.iter().all(|&value| arguments::is_none(python, value))
+                && knows_versions(python, keywords.max_version)
+            {
+                let tensor = share::retain(tensor)?;
+                return capsule::new(python, tensor).inspect_err(|_| wrap::release(python, tensor));
+            }
+            exported(python, tensor, &keywords)
+        })
+    }
+}
+
+/// The capsule that answers any keywords.
+///
+/// # Safety
+/// The tensor and the objects are live.
+#[inline(never)]
+unsafe fn exported(
+    python: Python,
+    tensor: Versioned,
+    keywords: &export::Keywords,
+) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let request = export::read(python, keywords)?;
+        export::export(python, tensor, &request).map_err(|error| match error.status {
             DLRS_READ_ONLY => {
                 let text = format_args!(
                     "Tensor.__dlpack__: a legacy capsule cannot say that the data is read-only: \
                      ask with max_version=(1, 0) or newer, or export a copy(); of a producer from \
                      before DLPack 1.0 that may be written, take it in with legacy_writable=True"
                 );
-                refused(call.python, call.python.PyExc_BufferError(), text)
+                refused(python, python.PyExc_BufferError(), text)
             }
             _ => error,
         })
     }
-);
+}
 
 /// Whether `max_version` is a pair of a consumer that knows versions, as in nearly every call.
 /// Anything odd is left to [`export::read`].

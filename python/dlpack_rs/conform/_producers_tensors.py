@@ -1,0 +1,263 @@
+"""Checks of producers: what the exported tensors say of their elements."""
+
+import ctypes
+import gc
+import sys
+
+from ..abi.capsule import LEGACY, VERSIONED
+from ._libraries import sample
+from ._memory import (FORMATS, IS_COPIED, NAMES, READ_ONLY, Export, capsule_name, export, newest,
+                     said, threads)
+from ._model import Failed, Noted, Skipped, check, must
+from ._producers import HOST, VALUES, legacy, made
+
+
+@check("P41", "MUST", "dlpack.h", "shape, dtype and values of a compact tensor")
+def _(library):
+    found = newest(made(library))
+    must(found.shape == (3, 4), f"shape is {found.shape}")
+    must(found.dtype == (2, 32, 1), f"dtype is {found.dtype}")
+    must(found.values() == VALUES, f"the values are {found.values()[:4]}")
+
+
+@check("P42", "MUST", "dlpack.h", "a legacy and a versioned export say the same")
+def _(library):
+    x = made(library)
+    one, other = newest(x), Export(legacy(x))
+    must((one.shape, one.strides, one.dtype) == (other.shape, other.strides, other.dtype)
+         and one.values() == other.values(), "they differ")
+
+
+@check("P43", "SHOULD", "python", "data is NULL where there are no elements")
+def _(library):
+    must(not newest(library.make(sample([], (0, 3)))).tensor.data, "it is not")
+
+
+@check("P44", "MUST", "dlpack.h", "a tensor without dimensions has ndim 0")
+def _(library):
+    found = newest(library.make(sample([5.0], ())))
+    must(found.ndim == 0 and found.values() == [5.0], f"ndim is {found.ndim}")
+
+
+def view(library, name, expected_shape, expected):
+    """The export of a view, which has to be right where it is not rejected."""
+    try:
+        x = getattr(library, name)(made(library))
+    except Exception as error:
+        raise Skipped(f"no such view: {said(error)}") from None
+    try:
+        found = newest(x)
+    except BufferError as error:
+        raise Noted(f"refused: {said(error)}") from None
+    must(found.shape == expected_shape, f"shape is {found.shape}")
+    must(found.values() == expected, f"the values are {found.values()[:6]}")
+    return found
+
+
+@check("P45", "MUST", "dlpack.h", "a transposed tensor: right, or refused")
+def _(library):
+    view(library, "transposed", (4, 3), [VALUES[j * 4 + i] for i in range(4) for j in range(3)])
+
+
+@check("P46", "MUST", "dlpack.h", "every other column: right, or refused")
+def _(library):
+    view(library, "columns", (3, 2), VALUES[::2])
+
+
+@check("P47", "MUST", "practice", "negative strides: right, or refused")
+def _(library):
+    view(library, "reversed", (3, 4), VALUES[8:] + VALUES[4:8] + VALUES[:4])
+
+
+@check("P48", "MUST", "dlpack.h", "a slice of the middle: data + byte_offset is its first element")
+def _(library):
+    view(library, "inner", (2, 3), VALUES[5:8] + VALUES[9:])
+
+
+@check("P49", "MUST", "dlpack.h", "a broadcast tensor (stride 0): right, or refused")
+def _(library):
+    view(library, "broadcast", (2, 3, 4), VALUES + VALUES)
+
+
+@check("P50", "INFO", "practice", "a broadcast tensor is READ_ONLY: its elements share memory")
+def _(library):
+    found = view(library, "broadcast", (2, 3, 4), VALUES + VALUES)
+    if 0 not in found.strides:
+        raise Skipped("it was copied")
+    must(found.flags & READ_ONLY, "it is writable")
+
+
+@check("P51", "MUST", "dlpack.h", "code and bits of the 14 dtypes of the array API standard")
+def _(library):
+    missing = []
+    for code, bits in FORMATS:
+        ones = [True] * 3 if code == 6 else [1] * 3
+        try:
+            found = newest(library.make(sample(ones, (3,), dtype=(code, bits, 1))))
+        except Exception:
+            missing.append(NAMES[code, bits])
+            continue
+        if code == 6 and found.dtype == (1, 8, 1):
+            continue  # P52 judges it
+        must(found.dtype == (code, bits, 1), f"{NAMES[code, bits]}: {found.dtype}")
+    if missing:
+        raise Noted("without " + " ".join(missing))
+
+
+@check("P52", "MUST", "dlpack.h", "bool has code 6 and 8 bits")
+def _(library):
+    try:
+        found = newest(library.make(sample([True] * 3, (3,), dtype=(6, 8, 1))))
+    except Exception as error:
+        raise Noted(f"refused: {said(error)}") from None
+    must(found.dtype == (6, 8, 1), f"dtype is {found.dtype}")
+
+
+@check("P53", "SHOULD", "__dlpack__", "a dtype that DLPack lacks: BufferError")
+def _(library):
+    found = list(library.foreign())
+    if not found:
+        raise Skipped("no such dtype")
+    for x in found:
+        try:
+            newest(x)
+        except BufferError:
+            continue
+        except Exception as error:
+            raise Failed(said(error)) from None
+        raise Failed(f"exported {x!r}")
+
+
+@check("P54", "MUST", "dlpack.h", "device_id is 0 on the CPU")
+def _(library):
+    kind, number = newest(made(library)).device
+    must(kind != 1 or number == 0, f"it is {number}")
+
+
+@check("P55", "INFO", "dlpack.h", "data is aligned to 256 bytes")
+def _(library):
+    """The header requires it; few libraries comply, and consumers may not rely on it."""
+    kept = [newest(library.make(sample([1.0] * n, (n,)))) for n in (3, 17, 100, 1000)]
+    least = min(found.address & -found.address for found in kept)
+    must(least >= 256, f"aligned to {least} bytes")
+
+
+@check("P56", "MUST", "python", "shape and strides are the struct's own: the source may change")
+def _(library):
+    x = made(library)
+    found = newest(x)
+    library.reshape_in_place(x)
+    must(found.shape == (3, 4), f"the shape became {found.shape}")
+
+
+@check("P57", "MUST", "practice", "8 threads export one object 500 times each")
+def _(library):
+    x = made(library)
+
+    def run():
+        for _ in range(500):
+            must(newest(x).shape == (3, 4), "another shape")
+
+    threads(8, run)
+
+
+@check("P58", "MUST", "__dlpack__", "a write through a shared, writable export reaches the source")
+def _(library):
+    """If this fails, the source was copied or is read-only, without the flag."""
+    x = made(library)
+    found = newest(x)
+    if not found.versioned or found.flags & (READ_ONLY | IS_COPIED):
+        raise Skipped("legacy, copied or read-only")
+    ctypes.c_float.from_address(found.address).value = 99.0
+    first = library.values(x)[0]
+    must(first == 99.0, f"the source still has {first}")
+
+
+@check("P59", "SHOULD", "practice", "values that are not in memory are refused, or computed")
+def _(library):
+    for what, x, expected in library.lazy():
+        try:
+            found = newest(x)
+        except (BufferError, RuntimeError, TypeError):
+            continue
+        must(found.values() == expected, f"{what}: the memory is exported, not the values")
+
+
+@check("P60", "INFO", "__dlpack__", "__dlpack__ takes keywords only")
+def _(library):
+    try:
+        made(library).__dlpack__(None, (1, 0))
+    except TypeError:
+        return
+    raise Failed("it takes positions")
+
+
+@check("P61", "INFO", "practice", "two exports have structs of their own")
+def _(library):
+    x = made(library)
+    one, other = newest(x), newest(x)
+    must(one.pointer != other.pointer, "one struct for both")
+
+
+@check("P62", "MUST", "python", "an export of an export's view keeps the memory")
+def _(library):
+    x = made(library)
+    try:
+        rows = library.rows(x)
+        found = newest(rows).consume()
+    except Exception as error:
+        raise Skipped(f"no such view: {said(error)}") from None
+    del x, rows
+    gc.collect()
+    other = [library.make(sample([7.0] * 12)) for _ in range(500)]
+    must(found.values() == VALUES[4:], "the values changed")
+    found.free()
+    del other
+
+
+@check("P63", "MUST", "dlpack.h", "strides count elements, not bytes, for every element size")
+def _(library):
+    for dtype in ((0, 8, 1), (2, 64, 1), (5, 128, 1)):
+        try:
+            found = newest(library.make(sample(range(1, 7), (2, 3), dtype=dtype)))
+        except Exception:  # P51 judges it
+            continue
+        must(found.strides == (3, 1), f"{NAMES[dtype[:2]]}: strides are {found.strides}")
+
+
+@check("P64", "MUST", "python", "a deleter frees on 8 threads at the same time")
+def _(library):
+    x = made(library)
+
+    def run():
+        for _ in range(200):
+            newest(x).consume().free()
+
+    before = sys.getrefcount(x)
+    threads(8, run)
+    gc.collect()
+    must(sys.getrefcount(x) <= before + 1, f"{before} references became {sys.getrefcount(x)}")
+
+
+def name_is(found, name):
+    return found.capsule is not None and capsule_name(found.capsule) == name
+
+
+@check("P65", "MUST", "python", "the name of the capsule fits the struct inside")
+def _(library):
+    x = made(library)
+    must(name_is(newest(x), VERSIONED) == newest(x).versioned, "it does not")
+    must(name_is(Export(legacy(x)), LEGACY), "the legacy export has another name")
+
+
+@check("P66", "SHOULD", "__dlpack__", "copy=True is served for a tensor in host memory")
+def _(library):
+    x = made(library)
+    if newest(x).device[0] not in HOST:
+        raise Skipped("it is on a device")
+    try:
+        export(x, copy=True)
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Failed(said(error)) from None
