@@ -20,7 +20,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 .PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
-	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench size fuzz fuzz-long clean
+	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -177,14 +177,17 @@ test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platf
 	platforms/windows.sh
 
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
-	c_tests/gpu/cuda.sh test
-	c_tests/gpu/cuda.sh sanitize || [ $$? -eq 3 ] # not installed
+	c_tests/gpu/device.sh cuda test
+	c_tests/gpu/device.sh cuda sanitize || [ $$? -eq 3 ] # not installed
 
 test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
-	c_tests/gpu/rocm.sh test
+	c_tests/gpu/device.sh rocm test
 
-bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes benches/results/cuda, docs/benchmarks-cuda.md
-	c_tests/gpu/cuda.sh bench $(BENCH)
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL; docs/benchmarks-gpu.md
+	c_tests/gpu/device.sh cuda bench $(BENCH)
+
+bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy; docs/benchmarks-gpu.md
+	c_tests/gpu/device.sh rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)
 	platforms/cross.sh

@@ -1,12 +1,12 @@
-"""Copies on a real NVIDIA GPU next to cuMemcpyAsync, torch and CuPy.
+"""Copies on a real GPU next to the driver's own, torch, CuPy and, where nvcc is, CCCL.
 
-Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Copies on the device are
+Run by c_tests/gpu/device.sh (make bench-cuda, make bench-rocm), which asks for a driver first. Copies on the device are
 timed by its own events, behind work that keeps it busy until all of them are enqueued, so that what
 a call costs the host does not count; everything else by the clock: enough calls, one wait, divided.
 Medians of repeats, after a warm-up; what is copied on the device is checked before. torch and CuPy
 are optional. With --quick nothing is written, sizes are small.
 
-  gpu.py [--quick] [--no-peers] [--only PART...] [--driver FILE] [--library FILE]
+  gpu.py [--vendor cuda|rocm] [--quick] [--no-peers] [--only PART...] [--driver FILE] [--library FILE]
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 import page
 
 ROOT = Path(__file__).resolve().parent.parent
-CPU, CUDA, PINNED = 1, 2, 3
+CPU = 1
 BUSY_NBYTES = 2 << 30  # a copy of so much takes longer than enqueuing what is timed behind it
 
 
@@ -60,65 +60,108 @@ class Library:
             raise RuntimeError(f"dlrs_copy_desc: {self.lib.dlrs_status_name(status)}")
 
 
-class Driver:
-    """The CUDA driver through ctypes, with device 0's primary context current."""
+# What a driver is called, and what it calls what is needed here. HIP tells a copy's way by a number.
+VENDORS = {
+    "cuda": {
+        "files": ["libcuda.so.1"], "device": 2, "pinned": 3, "title": "CUDA", "plain": "cuMemcpyAsync",
+        "init": "cuInit", "count": "cuDeviceGetCount", "name": "cuDeviceGetName", "version": "cuDriverGetVersion",
+        "alloc": "cuMemAlloc_v2", "free": "cuMemFree_v2", "alloc_host": "cuMemHostAlloc", "free_host": "cuMemFreeHost",
+        "copy": "cuMemcpyAsync", "stream": "cuStreamCreate", "wait": "cuStreamSynchronize", "event": "cuEventCreate",
+        "record": "cuEventRecord", "event_wait": "cuEventSynchronize", "elapsed": "cuEventElapsedTime",
+    },
+    "rocm": {
+        "files": ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"], "device": 10, "pinned": 11,
+        "title": "HIP", "plain": "hipMemcpyAsync",
+        "init": "hipInit", "count": "hipGetDeviceCount", "name": "hipDeviceGetName", "version": "hipRuntimeGetVersion",
+        "alloc": "hipMalloc", "free": "hipFree", "alloc_host": "hipHostMalloc", "free_host": "hipHostFree",
+        "copy": "hipMemcpyAsync", "stream": "hipStreamCreateWithFlags", "wait": "hipStreamSynchronize",
+        "event": "hipEventCreateWithFlags", "record": "hipEventRecord", "event_wait": "hipEventSynchronize",
+        "elapsed": "hipEventElapsedTime",
+    },
+}
+HIP_BY_ADDRESS = 4  # hipMemcpyDefault
 
-    def __init__(self, file):
-        self.cu = ctypes.CDLL(file)
-        for name, types in {
-            "cuMemAlloc_v2": [c_void_p, ctypes.c_size_t], "cuMemFree_v2": [c_uint64],
-            "cuMemHostAlloc": [c_void_p, ctypes.c_size_t, ctypes.c_uint], "cuMemFreeHost": [c_void_p],
-            "cuMemcpyAsync": [c_uint64, c_uint64, ctypes.c_size_t, c_void_p],
-            "cuStreamCreate": [c_void_p, ctypes.c_uint], "cuStreamSynchronize": [c_void_p],
-            "cuStreamDestroy_v2": [c_void_p], "cuEventCreate": [c_void_p, ctypes.c_uint],
-            "cuEventRecord": [c_void_p, c_void_p], "cuEventSynchronize": [c_void_p],
-            "cuEventElapsedTime": [POINTER(ctypes.c_float), c_void_p, c_void_p],
-            "cuDevicePrimaryCtxRetain": [c_void_p, c_int], "cuCtxPushCurrent_v2": [c_void_p],
+
+def first_of(files):
+    """The first of these libraries that can be loaded."""
+    for file in files:
+        try:
+            return ctypes.CDLL(file)
+        except OSError as error:
+            why = error
+    raise RuntimeError(f"no driver: {why}")
+
+
+class Driver:
+    """A driver through ctypes, with device 0, in CUDA its primary context, current."""
+
+    def __init__(self, vendor, file=None):
+        self.words = VENDORS[vendor]
+        self.extra = [HIP_BY_ADDRESS] if vendor == "rocm" else []
+        self.lib = first_of([file] if file else self.words["files"])
+        kinds = [c_int] if self.extra else []
+        for what, types in {
+            "alloc": [c_void_p, ctypes.c_size_t], "free": [c_uint64],
+            "alloc_host": [c_void_p, ctypes.c_size_t, ctypes.c_uint], "free_host": [c_void_p],
+            "copy": [c_uint64, c_uint64, ctypes.c_size_t, *kinds, c_void_p],
+            "stream": [c_void_p, ctypes.c_uint], "wait": [c_void_p], "event": [c_void_p, ctypes.c_uint],
+            "record": [c_void_p, c_void_p], "event_wait": [c_void_p],
+            "elapsed": [POINTER(ctypes.c_float), c_void_p, c_void_p],
         }.items():
-            if hasattr(self.cu, name):
-                getattr(self.cu, name).argtypes = types
-        self.has_clock = hasattr(self.cu, "cuEventElapsedTime")  # a stand-in has none
-        self.call("cuInit", 0)
+            if hasattr(self.lib, self.words[what]):
+                getattr(self.lib, self.words[what]).argtypes = types
+        self.has_clock = hasattr(self.lib, self.words["elapsed"])  # a stand-in has none
+        self.is_standin = hasattr(self.lib, "standin_ctl")
+        self.call("init", 0)
         count = c_int()
-        self.call("cuDeviceGetCount", byref(count))
+        self.call("count", byref(count))
         if count.value == 0:
-            raise RuntimeError("there is no CUDA device")
-        name = (c_char * 100)()
-        self.call("cuDeviceGetName", name, 100, 0)
+            raise RuntimeError("there is no device")
+        name = (c_char * 100)(*b"stand-in")
+        if not self.is_standin:
+            self.call("name", name, 100, 0)
         version = c_int()
-        self.call("cuDriverGetVersion", byref(version))
-        self.name = f"{name.value.decode()}, driver for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-        context = c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", byref(context), 0)
-        self.call("cuCtxPushCurrent_v2", context)
+        self.call("version", byref(version))
+        major, minor = divmod(version.value, 1000 if vendor == "cuda" else 10_000_000)
+        minor //= 10 if vendor == "cuda" else 100_000
+        self.name = f"{name.value.decode()}, driver for {self.words['title']} {major}.{minor}"
+        if vendor == "cuda":
+            context = c_void_p()
+            self.lib.cuCtxPushCurrent_v2.argtypes = [c_void_p]
+            self.checked("cuDevicePrimaryCtxRetain", byref(context), 0)
+            self.checked("cuCtxPushCurrent_v2", context)
         stream = c_void_p()
-        self.call("cuStreamCreate", byref(stream), 1)
+        self.call("stream", byref(stream), 1)
         self.stream = stream
         self.events = [c_void_p(), c_void_p()]
         for event in self.events:
-            self.call("cuEventCreate", byref(event), 0)
+            self.call("event", byref(event), 0)
         self.busy = self.device(2 * BUSY_NBYTES) if self.has_clock else 0
 
-    def call(self, name, *arguments):
-        code = getattr(self.cu, name)(*arguments)
+    def call(self, what, *arguments):
+        """A function by what it is for; its own name is the vendor's."""
+        self.checked(self.words[what], *arguments)
+
+    def checked(self, name, *arguments):
+        code = getattr(self.lib, name)(*arguments)
         if code != 0:
             raise RuntimeError(f"{name}: {code}")
 
     def device(self, nbytes):
         out = c_uint64()
-        self.call("cuMemAlloc_v2", byref(out), nbytes)
+        self.call("alloc", byref(out), nbytes)
         return out.value
 
     def pinned(self, nbytes):
         out = c_void_p()
-        self.call("cuMemHostAlloc", byref(out), nbytes, 0)
+        self.call("alloc_host", byref(out), nbytes, 0)
         return out.value
 
     def copy(self, dst, src, nbytes):
-        self.call("cuMemcpyAsync", dst, src, nbytes, self.stream)
+        self.call("copy", dst, src, nbytes, *self.extra, self.stream)
 
     def wait(self):
-        self.call("cuStreamSynchronize", self.stream)
+        self.call("wait", self.stream)
 
     def seconds(self, call, stream, calls, repeats):
         """Seconds of the device for one call, the median: `calls` of them enqueued on `stream`."""
@@ -126,13 +169,13 @@ class Driver:
             return seconds(call, self.wait, calls, repeats)
         times, milliseconds = [], ctypes.c_float()
         for repeat in range(repeats + 1):
-            self.call("cuMemcpyAsync", self.busy, self.busy + BUSY_NBYTES, BUSY_NBYTES, stream)
-            self.call("cuEventRecord", self.events[0], stream)
+            self.call("copy", self.busy, self.busy + BUSY_NBYTES, BUSY_NBYTES, *self.extra, stream)
+            self.call("record", self.events[0], stream)
             for _ in range(calls):
                 call()
-            self.call("cuEventRecord", self.events[1], stream)
-            self.call("cuEventSynchronize", self.events[1])
-            self.call("cuEventElapsedTime", byref(milliseconds), *self.events)
+            self.call("record", self.events[1], stream)
+            self.call("event_wait", self.events[1])
+            self.call("elapsed", byref(milliseconds), *self.events)
             if repeat > 0:  # the first is the warm-up
                 times.append(milliseconds.value / 1e3 / calls)
         return statistics.median(times)
@@ -169,10 +212,16 @@ class Bench:
     def __init__(self, arguments):
         self.quick = arguments.quick
         self.library = Library(arguments.library)
-        self.driver = Driver(arguments.driver)
+        self.vendor = arguments.vendor
+        self.driver = Driver(arguments.vendor, arguments.driver)
+        self.there, self.pinned = self.driver.words["device"], self.driver.words["pinned"]
         self.repeats = 3 if self.quick else 15
         self.rows = []
-        self.peers = {} if arguments.no_peers else {name: peer for name, peer in (("torch", import_torch()), ("CuPy", import_cupy())) if peer}
+        rivals = {"torch": import_torch, "CuPy": import_cupy}
+        if self.vendor == "cuda":
+            rivals["CCCL"] = lambda: import_cccl(arguments.library.parent.parent / "libcccl.so")
+        self.rivals = list(rivals)
+        self.peers = {} if arguments.no_peers else {name: peer for name, find in rivals.items() if (peer := find())}
         options = Options()
         options.struct_size = ctypes.sizeof(Options)
         self.blocking = options
@@ -191,13 +240,13 @@ class Bench:
         driver, copy = self.driver, self.library.copy
         for mib in (1, 4) if self.quick else (1, 8, 16, 64, 256):
             nbytes = mib << 20
-            there = tensor(driver.device(nbytes), CUDA, "u8", [nbytes])
+            there = tensor(driver.device(nbytes), self.there, "u8", [nbytes])
             pageable = (c_char * nbytes)()
             ctypes.memset(pageable, 1, nbytes)
             pinned = driver.pinned(nbytes)
             ctypes.memset(pinned, 1, nbytes)
             for kind, address, device, target in (
-                ("pinned", pinned, PINNED, "0.98"), ("pageable", ctypes.addressof(pageable), CPU, "1.2"),
+                ("pinned", pinned, self.pinned, "0.98"), ("pageable", ctypes.addressof(pageable), CPU, "1.2"),
             ):
                 here = tensor(address, device, "u8", [nbytes])
                 for way, src, dst in (("H2D", here, there), ("D2H", there, here)):
@@ -210,8 +259,8 @@ class Bench:
 
                     limit = seconds(plain, lambda: None, calls, self.repeats)
                     self.row(f"{way} {kind} {mib} MiB", nbytes, ours, limit, target)
-            driver.call("cuMemFree_v2", there.data)
-            driver.call("cuMemFreeHost", pinned)
+            driver.call("free", there.data)
+            driver.call("free_host", pinned)
 
     def strided_transfers(self):
         driver, copy = self.driver, self.library.copy
@@ -226,19 +275,19 @@ class Bench:
             nbytes = shape[0] * shape[1] * 4
             limit = seconds(lambda: (driver.copy(there, pinned, nbytes), driver.wait()), lambda: None, 1, self.repeats)
             back = seconds(lambda: (driver.copy(pinned, there, nbytes), driver.wait()), lambda: None, 1, self.repeats)
-            for kind, address, device in (("pinned", pinned, PINNED), ("pageable", ctypes.addressof(pageable), CPU)):
+            for kind, address, device in (("pinned", pinned, self.pinned), ("pageable", ctypes.addressof(pageable), CPU)):
                 src = tensor(address, device, "f32", shape, strides)
-                dst = tensor(there, CUDA, "f32", shape)
+                dst = tensor(there, self.there, "f32", shape)
                 self.check(f"H2D {kind}, {name}", src, dst, rows * columns * 4, nbytes, "f32")
                 ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
                 self.row(f"H2D {kind}, {name}", nbytes, ours, limit, "0.80")
-                src = tensor(there, CUDA, "f32", shape, strides)
+                src = tensor(there, self.there, "f32", shape, strides)
                 dst = tensor(address, device, "f32", shape)
                 self.check(f"D2H {kind}, {name}", src, dst, rows * columns * 4, nbytes, "f32")
                 ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
                 self.row(f"D2H {kind}, {name}", nbytes, ours, back, "0.80")
-        driver.call("cuMemFree_v2", there)
-        driver.call("cuMemFreeHost", pinned)
+        driver.call("free", there)
+        driver.call("free_host", pinned)
 
     # ---- On the device -------------------------------------------------------------------------
 
@@ -255,8 +304,8 @@ class Bench:
         nbytes = size * item // step
         permuted = [shape[i] for i in order]
         a, b, c = driver.device(size * item), driver.device(nbytes), driver.device(nbytes)
-        src = tensor(a, CUDA, dtype, permuted, [strides[i] for i in order])
-        dst = tensor(b, CUDA, dtype, permuted)
+        src = tensor(a, self.there, dtype, permuted, [strides[i] for i in order])
+        dst = tensor(b, self.there, dtype, permuted)
         self.check(case, src, dst, size * item, nbytes, dtype)
         calls = 2 if self.quick else 20
         ours = driver.seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.stream, calls, self.repeats)
@@ -264,7 +313,7 @@ class Bench:
         peers = {name: peer(driver, dtype, shape, order, step, calls, self.repeats) for name, peer in self.peers.items()}
         self.row(case, 2 * nbytes, ours, limit, target, peers)
         for address in (a, b, c):
-            driver.call("cuMemFree_v2", address)
+            driver.call("free", address)
 
     def check(self, case, src, dst, src_nbytes, nbytes, dtype):
         """Random bytes there, ours, back; compared with NumPy. The driver's copies take any address."""
@@ -318,28 +367,28 @@ class Bench:
     def small(self):
         driver = self.driver
         a, b = driver.device(4096), driver.device(4096)
-        src, dst = tensor(a, CUDA, "u8", [4096]), tensor(b, CUDA, "u8", [4096])
+        src, dst = tensor(a, self.there, "u8", [4096]), tensor(b, self.there, "u8", [4096])
         calls = 50 if self.quick else 2000
         ours = seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.wait, calls, self.repeats)
         limit = seconds(lambda: driver.copy(b, a, 4096), driver.wait, calls, self.repeats)
         self.row("D2D 4 KiB async, per call (Python's ctypes in both)", 0, ours, limit, "0.5")
-        driver.call("cuMemFree_v2", a)
-        driver.call("cuMemFree_v2", b)
+        driver.call("free", a)
+        driver.call("free", b)
 
     def write(self):
         """The data file of this card, and the page that page.py makes of all of them."""
-        card, driver = self.driver.name.split(", driver for CUDA ")
+        card, driver = self.driver.name.split(", driver for ")
         rows = []
         for case, nbytes, ours, limit, target, peers in self.rows:
             rate = round(nbytes / ours / 1e9, 1) if nbytes else round(ours * 1e6, 2)
             rows.append({
                 "case": case, "ours": rate, "unit": "GB/s" if nbytes else "us", "limit": round(limit / ours, 2),
                 "target": None if target == "-" else float(target),
-                **{name: round(peers[name] / ours, 2) if name in peers else None for name in ("torch", "CuPy")},
+                **{name: round(peers[name] / ours, 2) if name in peers else None for name in self.rivals},
             })
         machine = {"card": card, "driver": driver, "date": time.strftime("%Y-%m-%d", time.gmtime())}
         name = "-".join(re.findall("[a-z0-9]+", card.lower()))
-        file = ROOT / "benches/results/cuda" / f"{name}.json"
+        file = ROOT / "benches/results/gpu" / f"{name}.json"
         file.write_text(page.as_json({"machine": machine, "rows": rows}))
         print(f"written: {file.relative_to(ROOT)}")
         page.main([])
@@ -387,21 +436,54 @@ def import_cupy():
     return measure
 
 
+def import_cccl(file):
+    """cub::DeviceCopy over mdspans, where benches/cccl.cu was compiled; what it refuses has no figure."""
+    try:
+        lib = ctypes.CDLL(str(file))
+    except OSError as error:
+        print(f"not run: CCCL ({error})")
+        return None
+    lib.cccl_copy.argtypes = [c_int, c_int, c_void_p, POINTER(c_int64), POINTER(c_int64), c_void_p, c_void_p]
+
+    def measure(driver, dtype, shape, order, step, calls, repeats):
+        item, strides, size = ITEM[dtype][1] // 8, [], step
+        for n in reversed(shape):
+            strides.insert(0, size)
+            size *= n
+        n = len(shape)
+        shape = (c_int64 * n)(*(shape[i] for i in order))
+        strides = (c_int64 * n)(*(strides[i] for i in order))
+        src, dst = driver.device(size * item), driver.device(size * item // step)
+
+        def copy():
+            if code := lib.cccl_copy(item, n, src, shape, strides, dst, driver.stream):
+                raise RuntimeError(f"cccl_copy: {code}")
+
+        time_of = driver.seconds(copy, driver.stream, calls, repeats)
+        driver.call("free", src)
+        driver.call("free", dst)
+        return time_of
+
+    return measure
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--driver", default="libcuda.so.1")
+    parser.add_argument("--vendor", default="cuda", choices=VENDORS)
+    parser.add_argument("--driver", help="in place of the vendor's own")
     parser.add_argument("--only", nargs="+", help="parts, such as permutations; nothing is written")
-    parser.add_argument("--library", default=ROOT / "target/cuda/lib/libdlpack_rs.so")
+    parser.add_argument("--library", type=Path)
     arguments = parser.parse_args()
+    arguments.library = arguments.library or ROOT / f"target/{arguments.vendor}/lib/libdlpack_rs.so"
     bench = Bench(arguments)
     print(bench.driver.name)
     parts = (bench.transfers, bench.dense, bench.permutations, bench.strided_transfers, bench.small)
     for part in parts:
         if not arguments.only or part.__name__ in arguments.only:
             part()
-    if "stand-in" in bench.driver.name:
+    if bench.driver.is_standin:
         print("not written: these are figures of a stand-in, and mean nothing")
     elif not arguments.quick and not arguments.only:
         bench.write()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes docs/benchmarks.md, and the figures in README.md, from benches/results/*.json, and
-docs/benchmarks-cuda.md from benches/results/cuda/*.json.
+docs/benchmarks-gpu.md from benches/results/gpu/*.json.
 
     page.py            writes them; `make bench` does so at its end
     page.py --check    fails where they differ from the data
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
-CUDA_PAGE = ROOT / "docs" / "benchmarks-cuda.md"
+GPU_PAGE = ROOT / "docs" / "benchmarks-gpu.md"
 FIGURES = re.compile(r"(<!-- figures -->\n).*?( *<!-- /figures -->)", re.S)
 PEERS = ("NumPy", "torch", "strided-perm", "HPTT", "transpose")
 LARGE = 64 << 10  # bytes from which a single row is compared with the base
@@ -26,7 +26,7 @@ INTRODUCTION = """# Benchmarks
 
 Written by `make bench` from the data in [benches/results](../benches/results); do not edit. There
 is one data file for each processor and level of kernels. GPUs are on
-[another page](benchmarks-cuda.md).
+[another page](benchmarks-gpu.md).
 
 The rows are copies that frameworks make: [benches/workload.txt](../benches/workload.txt). Each
 copies a view of a compact array into a compact array that was touched before. All contestants take
@@ -38,13 +38,13 @@ copies as many bytes as the output has. "Base" is another build of this library.
 measured or not supported.
 """
 
-CUDA_INTRODUCTION = """# Benchmarks on GPUs
+GPU_INTRODUCTION = """# Benchmarks on GPUs
 
-Written by `make bench-cuda` from the data in
-[benches/results/cuda](../benches/results/cuda); do not edit. Medians of repeats.
+Written by `make bench-cuda` and `make bench-rocm` from the data in
+[benches/results/gpu](../benches/results/gpu); do not edit. Medians of repeats.
 
-The limit is `cuMemcpyAsync` of as many bytes between the same kinds of memory, in the same run:
-1.00 is as fast, and "target" is the fraction that we aim for. "torch 2.00" means that torch takes
+The limit is `cuMemcpyAsync` or `hipMemcpyAsync` of as many bytes between the same kinds of memory,
+in the same run: 1.00 is as fast, and "target" is the fraction that we aim for. "torch 2.00" means that torch takes
 twice as long as this library. "-" means not measured.
 """
 
@@ -289,11 +289,12 @@ def page(data):
     return "\n".join([INTRODUCTION, *(section(data) for section in sections)])
 
 
-def cuda_cases(data, wanted, peers):
-    """The table of the cases that begin as wanted, with four columns or two for each card."""
+def gpu_cases(data, wanted, peers):
+    """The table of the cases that begin as wanted, and columns of each card."""
     cases = {row["case"]: row["target"] for found in data for row in found["rows"]
              if row["case"].startswith(wanted)}
-    columns = [(found, name) for found in data for name in ("ours", "limit", *peers)]
+    columns = [(found, name) for found in data for name in ("ours", "limit", *peers)
+               if any(row.get(name) is not None for row in found["rows"])]
 
     def cell(found, case, name):
         row = next((row for row in found["rows"] if row["case"] == case), {})
@@ -309,15 +310,15 @@ def cuda_cases(data, wanted, peers):
     return table(head, rows)
 
 
-def cuda_page(data):
-    head = ["card", "driver for CUDA", "date"]
+def gpu_page(data):
+    head = ["card", "driver for", "date"]
     cards = [[found["machine"][name] for name in ("card", "driver", "date")] for found in data]
     return "\n".join([
-        CUDA_INTRODUCTION, table(head, cards),
+        GPU_INTRODUCTION, table(head, cards),
         "## Between host and device\n\nH2D: host to device, D2H: device to host. Wall-clock time "
-        "from call to return.\n", cuda_cases(data, ("H2D", "D2H"), ()),
+        "from call to return.\n", gpu_cases(data, ("H2D", "D2H"), ()),
         "## On the device\n\nTimed by the device's events; bytes read and written are counted.\n",
-        cuda_cases(data, ("D2D",), ("torch", "CuPy"))])
+        gpu_cases(data, ("D2D",), ("torch", "CuPy", "CCCL"))])
 
 
 def figures(data):
@@ -336,7 +337,7 @@ def figures(data):
 def main(options):
     data = results()
     readme = README.read_text(encoding="utf-8")
-    texts = {PAGE: page(data), CUDA_PAGE: cuda_page(results("benches/results/cuda")),
+    texts = {PAGE: page(data), GPU_PAGE: gpu_page(results("benches/results/gpu")),
              README: FIGURES.sub(lambda found: found[1] + figures(data) + found[2], readme)}
     stale = [file for file, text in texts.items()
              if not file.exists() or file.read_text(encoding="utf-8") != text]

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# kernels.cu and newer versions of AMD's compiler than the one installed: hiprtc.sh WORK
+# kernels.cu and newer versions of AMD's compiler than the one installed, and the library with newer
+# runtimes, which must say that there is no device: hiprtc.sh WORK [LIBDLPACK_RS]
 # Debian's packages of other releases are unpacked into WORK, with a C library of their own, and
 # nothing is installed. Needs no GPU; apt, Debian's mirror, and some 400 MB a version. A version that
 # cannot be had is said to be not run. The last line is "N passed, N failed".
 set -u
-[ $# -eq 1 ] || { echo "usage: hiprtc.sh WORK"; exit 2; }
+[ $# -ge 1 ] || { echo "usage: hiprtc.sh WORK [LIBDLPACK_RS]"; exit 2; }
+ours=$(realpath "${2:-target/lib/libdlpack_rs.so}")
 mkdir -p "$1" && work=$(cd "$1" && pwd) || exit 2
 cd "$(dirname "$0")/../.." || exit 1
 passed=0 failed=0
@@ -52,10 +54,22 @@ try() { # try RELEASE LIBRARY PACKAGE...
       echo "FAIL  $library of Debian $release, $gpu"
     fi
   done
+  local runtime
+  for runtime in "$folder"/libamdhip64.so.[0-9]; do
+    if ! [ -e "$runtime" ] || ! [ -e "$ours" ]; then
+      echo "not run: no runtime of Debian $release, or no library"
+    elif "$loader" --library-path "$folder:/usr/lib/x86_64-linux-gnu" "$python" -B \
+      tests/gpu/no_device.py "$ours" "$runtime"; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+      echo "FAIL  $runtime of Debian $release"
+    fi
+  done
   echo "$library of Debian $release: $(basename "$(readlink -f "$folder/$library")")"
 }
 
 try trixie libamdhip64.so.5 libamdhip64-5
-try sid libhiprtc.so.6 libhiprtc6 libamd-comgr3
+try sid libhiprtc.so.6 libhiprtc6 libamd-comgr3 libamdhip64-6
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,7 +1,8 @@
-"""Tensors of torch, CuPy and JAX on a real NVIDIA GPU, through the Python module and back.
+"""Tensors of torch, CuPy and JAX on a real GPU, through the Python module and back.
 
-Run by c_tests/gpu/cuda.sh (make test-cuda). They are optional: what is not installed is
-said to be not run. The last line is "N passed, N failed".
+Run by c_tests/gpu/device.sh (make test-cuda, make test-rocm), which names the vendor: that is also
+what DLPack calls the device, where torch and CuPy say "cuda" for both. They are optional: what is not
+installed is said to be not run. The last line is "N passed, N failed".
 """
 
 import gc
@@ -10,6 +11,8 @@ import sys
 
 import dlpack_rs
 
+VENDOR = sys.argv[1] if len(sys.argv) > 1 else "cuda"
+FIRST, SECOND = f"{VENDOR}:0", f"{VENDOR}:1"
 passed = failed = 0
 
 
@@ -48,7 +51,7 @@ def torch_dtypes(torch):
         dtype = getattr(torch, name)
         src = torch.arange(60, device="cuda").remainder(7).to(dtype).reshape(3, 4, 5)
         ours = dlpack_rs.from_dlpack(src)
-        check(f"torch {name}: shape and device", ours.shape == (3, 4, 5) and str(ours.device) == "cuda:0")
+        check(f"torch {name}: shape and device", ours.shape == (3, 4, 5) and str(ours.device) == FIRST)
         check(f"torch {name}: same memory", ours.data_ptr == src.data_ptr())
         back = torch.from_dlpack(ours)
         check(f"torch {name}: round trip", bool((back == src).all()) and back.data_ptr() == src.data_ptr())
@@ -73,7 +76,7 @@ def torch_layouts(torch):
         ours = dlpack_rs.from_dlpack(view)
         check(f"torch layout {name}: host", (ours.to("cpu").numpy() == view.cpu().numpy()).all())
         check(f"torch layout {name}: device", bool((torch.from_dlpack(ours.contiguous()) == view).all()))
-        back = dlpack_rs.from_dlpack(view.cpu()).to("cuda:0")
+        back = dlpack_rs.from_dlpack(view.cpu()).to(FIRST)
         check(f"torch layout {name}: from the host", bool((torch.from_dlpack(back) == view).all()))
 
 
@@ -118,7 +121,7 @@ def torch_lifetime(torch):
 
 def torch_pinned(torch):
     src = torch.arange(1 << 16, dtype=torch.int32).pin_memory()
-    there = dlpack_rs.from_dlpack(src).to("cuda:0")
+    there = dlpack_rs.from_dlpack(src).to(FIRST)
     check("torch pinned", bool((torch.from_dlpack(there).cpu() == src).all()))
 
 
@@ -127,8 +130,8 @@ def torch_devices(torch):
         print("not run: copies between two GPUs (there is one)")
         return
     src = torch.arange(1000, device="cuda:0").reshape(10, 100).T
-    there = dlpack_rs.from_dlpack(src).to("cuda:1")
-    check("torch two devices", str(there.device) == "cuda:1" and (torch.from_dlpack(there).cpu() == src.cpu()).all())
+    there = dlpack_rs.from_dlpack(src).to(SECOND)
+    check("torch two devices", str(there.device) == SECOND and (torch.from_dlpack(there).cpu() == src.cpu()).all())
 
 
 # ---- CuPy ----------------------------------------------------------------------------------------
@@ -153,7 +156,7 @@ def cupy_both_ways(cupy):
         except ValueError as error:
             refused = "DLRS_EXTENT_OVERFLOW" in str(error) and src.itemsize > 1
             check(f"cupy {name} backwards: {error}", refused)
-    host = dlpack_rs.from_dlpack(cupy.arange(100).get()).to("cuda:0")
+    host = dlpack_rs.from_dlpack(cupy.arange(100).get()).to(FIRST)
     check("cupy: from the host", bool((cupy.from_dlpack(host) == cupy.arange(100)).all()))
 
 
@@ -172,7 +175,7 @@ def cupy_managed(cupy):
     try:
         src = cupy.arange(1000, dtype="int32")
         ours = dlpack_rs.from_dlpack(src)
-        check("cupy managed: device", str(ours.device).startswith("cuda"))
+        check("cupy managed: device", str(ours.device).startswith(VENDOR))
         cupy.cuda.get_current_stream().synchronize()
         check("cupy managed: host", (ours.to("cpu").numpy() == src.get()).all())
     finally:
@@ -187,7 +190,7 @@ def jax_both_ways(jax):
     for name in "uint8 int32 float16 bfloat16 float32 complex64".split():
         src = jax.device_put(jax.numpy.arange(60).astype(name).reshape(3, 4, 5), device)
         ours = dlpack_rs.from_dlpack(src)
-        check(f"jax {name}: device", str(ours.device) == "cuda:0")
+        check(f"jax {name}: device", str(ours.device) == FIRST)
         check(f"jax {name}: same memory", ours.data_ptr == src.unsafe_buffer_pointer())
         back = jax.dlpack.from_dlpack(ours.copy())
         check(f"jax {name}: back", back.devices() == {device} and bool((back == src).all()))
