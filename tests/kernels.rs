@@ -317,6 +317,28 @@ fn launches_cover_huge_plans() {
     assert_eq!(launches(&empty, i64::MAX).count(), 0);
 }
 
+/// Tensors of 24 dimensions, none of which is merged with another.
+#[test]
+fn ranks_of_one_launch() {
+    let items = [1usize, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32].map(Item::Bytes);
+    let bits =
+        [(1, 1), (4, 4), (3, 8), (12, 12)].map(|(width, dst_slot)| Item::Bits { width, dst_slot });
+    for item in items.into_iter().chain(bits) {
+        let unit = match item {
+            Item::Bytes(n) => n as i64,
+            Item::Bits { dst_slot, .. } => 8 * dst_slot as i64,
+        };
+        for dense in [false, true] {
+            let mut plan = Plan::new(4096 as *const u8, 4096 as *mut u8, item);
+            for i in 0..24 {
+                let dst = if dense { unit << i } else { 2 * unit * 3i64.pow(i) };
+                plan.push(Dim { n: 2, src: 2 * unit * 3i64.pow(23 - i), dst });
+            }
+            assert_eq!(launches(&plan, i64::MAX).count(), 1, "{item:?} {dense}");
+        }
+    }
+}
+
 fn count(args: &KernelArgs) -> u32 {
     // SAFETY: `Args::count` in kernels.cu lies there.
     unsafe { (&raw const *args).cast::<u32>().add(8).read() }

@@ -35,9 +35,9 @@ struct Args {
   u32 count, ndim;
   u32 n[2], lead[2], log[3], width[2], unused;
   u32 pick[4][3];
-  Digit row, digit[24];
+  Digit row, digit[25];
 };
-static_assert(sizeof(Args) == 928, "KernelArgs in kernels.rs has another size");
+static_assert(sizeof(Args) == 960, "KernelArgs in kernels.rs has another size");
 
 enum { THREADS = 256, WARP = 32, TURN = 4, TILES = 64 };
 enum : u32 { ROOM = 16384 };

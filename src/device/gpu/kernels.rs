@@ -101,8 +101,8 @@ impl Family {
 const THREADS: u32 = 256;
 /// Blocks of a launch at most; a kernel goes round until nothing is left.
 const MAX_BLOCKS: u64 = 1 << 16;
-/// Dimensions of one launch.
-pub(super) const MAX_DIGITS: usize = 24;
+/// Dimensions of one launch: those of a tensor, up to 24, and of the parts of its elements.
+pub(super) const MAX_DIGITS: usize = 25;
 /// Bytes of shared memory that hold tiles, and tiles that a block holds at most.
 const ROOM_LOG: u32 = 14;
 const TILES_LOG: u32 = 6;
@@ -169,7 +169,7 @@ pub struct KernelArgs {
     digit: [Digit; MAX_DIGITS],
 }
 
-const _: () = assert!(size_of::<KernelArgs>() == 928, "Args in kernels.cu has another size");
+const _: () = assert!(size_of::<KernelArgs>() == 960, "Args in kernels.cu has another size");
 
 impl KernelArgs {
     /// Of no kernel yet: one element of no dimensions.
