@@ -389,13 +389,14 @@ __device__ __forceinline__ void scatter(u8 *to, u32 apart, u32 log, u32 value) {
 enum { DOWN = 128, ACROSS = 124, LINES = DOWN + 3, PITCH = 132 };
 
 __device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
-  enum { BATCH = 6 };
-  const u32 log = a.log[2];
-  const int more = (4 >> log) - 1, pitch = PITCH + ((u32)a.src_step & 3);
-  const int x = threadIdx.x % WARP, y = threadIdx.x / WARP;
+  enum { BATCH = 6, ROWS = THREADS / WARP };
+  const u32 log = a.log[2], pitch = PITCH + ((u32)a.src_step & 3), t = threadIdx.x;
+  const int more = (4 >> log) - 1, y = t / WARP;
   // Neighbouring words of a line are so far apart in shared memory that those of 2^spread lines are
   // in other banks.
-  const u32 odd = (u32)pitch >> log, spread = odd & 1 ? 0 : odd & 2 ? 1 : 2, run = 5 + log;
+  const u32 odd = pitch >> log, spread = odd & 1 ? 0 : odd & 2 ? 1 : 2, run = 5 + log;
+  const int word = (int)(t >> spread & ((1u << run) - 1)), columns = THREADS >> run;
+  const int left = (int)(t >> (spread + run) << spread | (t & ((1u << spread) - 1)));
   for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
     u32 i = base;
     int down = 0, across = 0;
@@ -408,49 +409,60 @@ __device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
       if (d == 1) across = at * ACROSS;
       src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
     }
+    // What is left of the runs, from the first row and the first byte of a row on.
     const int rows = (int)a.n[0] - down, end = (int)((a.n[1] << log) - across);
-    src -= more * a.src_step;
-    const int lead = (int)((u64)src & 3);
+    src += (y - more) * a.src_step;
+    dst += left * a.dst_step;
+    const int lead = (int)(((u64)src - (u64)y * pitch) & 3);
+    {
+      // Every eighth row, all of which begin alike: so many words, or what is left at both ends.
+      const int in = lead + y * (int)pitch, byte = 4 * (int)(t % WARP) - (in & 3);
+      const int last = rows + more < DOWN + more ? rows + more : DOWN + more;
+      const u8 *from = src + byte;
+      u8 *to = room + (in + byte);
+      int row = y;
+      if (y - more + down < 0) row += ROWS, from += ROWS * a.src_step, to += ROWS * pitch;
+      if (byte + across >= 0 && byte + 4 <= end) {
 #pragma unroll 1
-    for (int first = y; first < DOWN + more; first += BATCH * (THREADS / WARP)) {
-      u32 value[BATCH];
-      bool whole[BATCH];
+        for (; row < last; row += BATCH * ROWS) {
+          u32 value[BATCH];
 #pragma unroll
-      for (int k = 0; k < BATCH; ++k) {
-        const int row = first + k * (THREADS / WARP), in = lead + row * pitch;
-        const int byte = 4 * x - (in & 3);
-        const u8 *from = src + (row * a.src_step + byte);
-        whole[k] = false;
-        if (row >= DOWN + more || row - more + down < 0 || row - more >= rows) continue;
-        whole[k] = byte + across >= 0 && byte + 4 <= end;
-        if (whole[k]) value[k] = *(const u32 *)from;
-        else
+          for (int k = 0; k < BATCH; ++k, from += ROWS * a.src_step)
+            if (row + k * ROWS < last) value[k] = *(const u32 *)from;
+#pragma unroll
+          for (int k = 0; k < BATCH; ++k, to += ROWS * pitch)
+            if (row + k * ROWS < last) *(u32 *)to = value[k];
+        }
+      } else {
+#pragma unroll 1
+        for (; row < last; row += ROWS, from += ROWS * a.src_step, to += ROWS * pitch)
 #pragma unroll 1
           for (int e = 0; e < 4; ++e)
-            if (byte + e + across >= 0 && byte + e < end) room[in + byte + e] = from[e];
-      }
-#pragma unroll
-      for (int k = 0; k < BATCH; ++k) {
-        const int in = lead + (first + k * (THREADS / WARP)) * pitch;
-        if (whole[k]) *(u32 *)(room + ((in & ~3) + 4 * x)) = value[k];
+            if (byte + e + across >= 0 && byte + e < end) to[e] = from[e];
       }
     }
     __syncthreads();
-#pragma unroll 2
-    for (u32 at = threadIdx.x; at < ACROSS << 5; at += THREADS) {
-      const u32 word = at >> spread & ((1u << run) - 1);
-      const int column = (int)(at >> (spread + run) << spread | (at & ((1u << spread) - 1)));
-      u8 *to = dst + column * a.dst_step;
-      const int byte = (int)(4 * word) - (int)((u64)to & 3), row = byte >> log;
-      to += byte;
-      const u8 *from = room + (lead + (row + more) * pitch + (column << log));
-      if (column << log >= end) continue;
+    {
+      // A word of every fourth or eighth line, all of which begin alike.
+      const int byte = 4 * word - (int)((u64)dst & 3), row = byte >> log;
+      const int last = (end < ACROSS ? end : ACROSS) >> log;
+      const u8 *from = room + (lead + (row + more) * (int)pitch + (left << log));
+      u8 *to = dst + byte;
       if (row + down >= 0 && row + more < rows) {
-        *(u32 *)to = gather(from, pitch, log);
+#pragma unroll 2
+        for (int column = left; column < last; column += columns) {
+          *(u32 *)to = gather(from, pitch, log);
+          from += columns << log, to += columns * a.dst_step;
+        }
       } else {
 #pragma unroll 1
-        for (int e = 0; e <= more; ++e)
-          if (row + e + down >= 0 && row + e < rows) put(to + (e << log), log, get(from + e * pitch, log));
+        for (int column = left; column < last; column += columns) {
+#pragma unroll 1
+          for (int e = 0; e <= more; ++e)
+            if (row + e + down >= 0 && row + e < rows)
+              put(to + (e << log), log, get(from + e * (int)pitch, log));
+          from += columns << log, to += columns * a.dst_step;
+        }
       }
     }
     __syncthreads();

@@ -366,7 +366,7 @@ fn large(size: u32, down: i64, across: i64) -> Option<Large> {
 /// planes are not made of few words of pixels, or the other way round.
 fn picks(channels: i64, size: u32, apart: bool) -> [[u32; 3]; 4] {
     let mut pick = [[0; 3]; 4];
-    if size > 2 || channels > 4 {
+    if size > 4 || channels > 4 {
         return pick;
     }
     let (channels, per_word) = (channels as u32, 4 / size.max(1));
