@@ -578,7 +578,7 @@ static void test_remainders(void) {
   EQUAL(answer, DLRS_NO);
 }
 
-static void test_questions(mt base) {
+static void test_queries(mt base) {
   mt even = NULL, odd = NULL, wide = NULL, none = NULL;
   int32_t answer = 9, ndim = 0;
   int64_t axes[3], strides[3], shape[3];
@@ -696,7 +696,7 @@ int main(void) {
   test_form(base);
   test_refusals(base);
   test_steps(base);
-  test_questions(base);
+  test_queries(base);
   test_null(base);
   t_context = "";
   EQUAL(dlrs_ref_count(base), 1);

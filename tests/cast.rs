@@ -339,7 +339,7 @@ fn integers_become_integers_as_in_rust() {
 }
 
 #[test]
-fn all_of_it_at_both_levels() {
+fn all_conversions_at_both_levels() {
     for level in [cpu::level(), dlpack_rs::device::cpu::Level::Portable] {
         assert!(cpu::set_level(level));
         floats_round_to_nearest();
@@ -427,7 +427,7 @@ fn complex_of_all_sizes() {
 /// The host may have set another rounding direction, flushing of subnormals, or traps.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn the_callers_floating_point_settings_do_not_matter() {
+fn floating_point_settings_of_the_caller_are_ignored() {
     use std::arch::asm;
     let swap = |new: u32| {
         let mut old = 0u32;

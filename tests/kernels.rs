@@ -159,7 +159,7 @@ fn transposes() {
 /// Large matrices of one and two bytes: every alignment of both sides and of their lines, lines in
 /// either order, extents around those of a tile.
 #[test]
-fn narrow_faces() {
+fn transposes_of_narrow_elements() {
     let memory = memory();
     let mut random = Random(0x5eed_0000_0000_0003);
     let devices = [Device::new(i64::MAX), Device::few_blocks(2)];

@@ -19,7 +19,7 @@ fn there_and_back(text: &[u8]) -> usize {
 }
 
 #[test]
-fn any_text_comes_back() {
+fn texts_round_trip() {
     let mut state = 1u64;
     let mut chance = |below: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -93,7 +93,7 @@ fn each_kernel_is_in_one_family() {
 
 /// What nobody packed must do no harm either.
 #[test]
-fn garbage_stays_inside() {
+fn garbage_input_stays_in_bounds() {
     let mut out = [0; 64];
     for head in 0..=255 {
         for rest in [&[][..], &[255], &[255, 255], &[0, 0], &[1, 0, 7]] {

@@ -22,7 +22,7 @@ fn bytes_of(plan: &Plan, into: &mut BTreeMap<usize, Vec<usize>>) {
 }
 
 #[test]
-fn pieces_are_the_whole_once() {
+fn pieces_cover_the_plan_once() {
     let mut state = 1u64;
     let mut chance = |below: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -118,7 +118,7 @@ fn said(snapshot: &Snapshot, layout: bool) -> impl PartialEq + core::fmt::Debug 
 }
 
 #[test]
-fn what_the_short_way_accepts_passes_the_checks_and_means_the_same() {
+fn fast_path_agrees_with_the_full_checks() {
     let mut dice = Dice(1);
     let (mut shape, mut strides) = ([0; 10], [0; 10]);
     let (mut accepted, mut plain, mut bare) = (0, 0, 0);
@@ -149,7 +149,7 @@ fn what_the_short_way_accepts_passes_the_checks_and_means_the_same() {
 }
 
 #[test]
-fn what_reaches_far_is_left_to_the_checks() {
+fn fast_path_leaves_large_extents_to_the_full_checks() {
     let (mut near, mut far) = (0, 0);
     for (k, j) in (0..32).flat_map(|k| (0..30).map(move |j| (k, j))) {
         for lanes in [1, 3, 1 << 15, u16::MAX] {
@@ -212,7 +212,7 @@ fn both_structs_of_a_block_are_one_tensor() {
 }
 
 #[test]
-fn a_block_says_the_same_whichever_way_it_was_made() {
+fn blocks_are_equal_however_created() {
     let mut dice = Dice(2);
     let (mut shape, mut strides) = ([0; 10], [0; 10]);
     let mut made = 0;
@@ -305,7 +305,7 @@ fn place(
 const ARGS: [Arg; 2] = [Arg::src, Arg::dst];
 
 #[test]
-fn copies_are_refused_or_put_elements_where_they_belong() {
+fn copies_match_the_reference_or_fail() {
     let mut dice = Dice(7);
     let mut arena = [0u64; 1024];
     let base: *mut u8 = arena.as_mut_ptr().cast();
@@ -381,7 +381,7 @@ fn scattered(dice: &mut Dice) -> (Vec<i64>, Vec<i64>, i64) {
 }
 
 #[test]
-fn few_elements_go_where_they_belong() {
+fn small_copies_match_the_reference() {
     const HALF: usize = 1 << 17;
     let (mut dice, mut few) = (Dice(11), 0);
     let bytes: Vec<u8> = (0..HALF).map(|i| (i * 7 + i / 256) as u8).collect();

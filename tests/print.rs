@@ -157,7 +157,7 @@ fn mask(bits: u8) -> u64 {
 /// values are those of the default settings, bit by bit.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn the_callers_floating_point_settings_do_not_matter() {
+fn floating_point_settings_of_the_caller_are_ignored() {
     use std::arch::asm;
     let swap = |new: u32| {
         let mut old = 0u32;
@@ -248,7 +248,7 @@ fn large_floats_decode_as_in_rust() {
 }
 
 #[test]
-fn what_numpy_lacks_has_an_answer() {
+fn values_that_numpy_lacks_are_printed() {
     let default = PrintOptions::DEFAULT;
     for (bytes, shape, name, wanted) in [
         ("ff00000000000000 1000000000000000", &[2][..], "handle64", "[0xff 0x10]"),
@@ -296,7 +296,7 @@ fn next(state: &Cell<u64>) -> u64 {
 
 /// Every read gives another value, as if somebody wrote all the time; options are random too.
 #[test]
-fn values_that_change_while_they_are_printed_do_no_harm() {
+fn printing_survives_concurrent_writes() {
     let state = Cell::new(1);
     for round in 0..4000 {
         let code = (next(&state) % 18) as usize;

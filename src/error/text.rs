@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_read_back() {
+    fn texts_are_parsed_back() {
         let texts = [NONE, of("some words"), of_c(c"some words"), of_c(c"\xFF")];
         // SAFETY: as it was made.
         let read = texts.map(|text| unsafe { again(text) });

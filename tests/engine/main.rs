@@ -305,7 +305,7 @@ fn transposes_joined() {
 /// Source rows some pages apart, or an element more or less, and destination rows that start
 /// anywhere in a line: lines of the source compete for few places in the first-level cache.
 #[test]
-fn transposes_crowded() {
+fn transposes_with_conflicting_lines() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0c0d_ed00_0000_4096);
@@ -845,7 +845,7 @@ fn repeats() {
 /// Transposes of every n-th element: of few long rows and many short ones, of one loop and several,
 /// backwards, with gaps, by several threads and by non-temporal stores.
 #[test]
-fn transposes_of_every_nth() {
+fn transposes_of_every_nth_element() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x7069_636b_0000_0001);
@@ -918,7 +918,7 @@ fn transposes_to_rows_that_follow() {
 /// Permutations of three to five loops, streamed, with the innermost one of the source second or
 /// last in the destination; forwards, backwards, with gaps in either tensor, by several threads.
 #[test]
-fn permutations_past_the_caches() {
+fn permutations_by_non_temporal_stores() {
     let memory = memory();
     ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0004);
@@ -961,7 +961,7 @@ fn permutations_past_the_caches() {
 /// A destination whose rows lie between one another, as many bytes apart as if they followed one
 /// another, is no run.
 #[test]
-fn rows_between_one_another() {
+fn interleaved_rows() {
     let memory = memory();
     ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0003);
@@ -1035,7 +1035,7 @@ fn phases(width: i64, extents: &[(i64, i64)]) {
 
 /// Packed nibbles: tiles, strips and blocks either way, and what is left over.
 #[test]
-fn nibbles() {
+fn transposes_of_nibbles() {
     let mut extents = vec![(63, 40), (70, 31), (70, 4130)];
     for a in [64, 65, 127, 128, 130, 200, 257, 300, 383, 385, 448, 511, 513, 576, 770, 903] {
         extents.extend([(a, 32), (a, 33 + a % 16), (a, 64 + a % 32)]);
@@ -1047,7 +1047,7 @@ fn nibbles() {
 /// Packed nibbles in long rows that are whole lines, bytes or neither, on both sides, and some of a
 /// size of the second-level cache and more.
 #[test]
-fn nibbles_in_long_rows() {
+fn transposes_of_nibbles_to_long_rows() {
     let memory = memory();
     let one = |(a, b): (i64, i64), more: &[i64], random: &mut Random, what: &str| {
         let dense = (a + 1) / 2 * 8;
@@ -1079,7 +1079,7 @@ fn nibbles_in_long_rows() {
 
 /// Matrices of packed elements of 6 bits.
 #[test]
-fn sixes() {
+fn transposes_of_6_bit_elements() {
     let mut extents = vec![(31, 40), (40, 17), (40, 23), (40, 4130)];
     for a in [32, 33, 63, 64, 70, 127, 235, 255, 257, 266, 300, 319, 321, 352, 468, 490, 572, 700] {
         extents.extend([(a, 24), (a, 25 + a % 8), (a, 32 + a % 16)]);

@@ -35,7 +35,7 @@ fn case_of(element: &str, shape: &[i64], strides: &[i64]) -> Case {
 }
 
 #[test]
-fn worked_copies() {
+fn copies_of_the_engine_page() {
     let (_, table) = PAGE.split_once(HEAD).unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()

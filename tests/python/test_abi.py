@@ -33,7 +33,7 @@ def macros():
     return {name for text in HEADERS for name in re.findall(r"#\s*define (\w+)", text)} - NO_NUMBER
 
 
-def test_every_macro_has_the_value_that_a_compiler_says(tmp_path):
+def test_macro_values_match_the_compiler(tmp_path):
     names = sorted(macros())
     assert len(names) > 20 and all(hasattr(abi, name) for name in names)
     if not shutil.which("cc"):
@@ -130,7 +130,7 @@ def spelled(ctype):
     return ctype.cname.replace("struct ", "")
 
 
-def test_the_cffi_module_is_what_its_parser_says():
+def test_the_cffi_module_matches_the_parser():
     cffi = pytest.importorskip("cffi")
     from dlpack_rs.abi.cffi import ffi, lib
 
@@ -189,7 +189,7 @@ def taken(tensor):
     return np.from_dlpack(Once(tensor))
 
 
-def test_wrapped_memory_is_where_numpy_sees_it():
+def test_wrap_uses_the_address_of_the_array():
     """Random shapes and strides over a buffer: the elements, or ValueError where one is outside."""
     rng, accepted = random.Random(46), 0
     for _ in range(400):
@@ -223,7 +223,7 @@ def test_wrapped_memory_is_where_numpy_sees_it():
     assert 100 < accepted < 390
 
 
-def test_wrapping_what_there_is():
+def test_wrap_accepts_addresses_buffers_and_dlpack_objects():
     array = np.arange(6, dtype=np.float32)
     for memory, flags in ((array, 0), (bytes(24), abi.READ_ONLY), (memoryview(bytearray(24)), 0),
                           (array.reshape(2, 3).T, 0), ((ctypes.c_float * 6)(), 0),
@@ -250,7 +250,7 @@ def test_wrapping_what_there_is():
         assert not calls
 
 
-def test_a_wrapped_tensor_is_released_anywhere():
+def test_a_wrapped_tensor_is_released_on_any_thread():
     order = []
 
     class Memory(bytearray):

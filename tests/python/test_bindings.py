@@ -67,7 +67,7 @@ def parse(*args, **keywords):
     return {name: ctypes.cast(at, py_object).value for name, at in found.items() if at}
 
 
-def test_wrap_keeps_the_owner_and_lets_go():
+def test_wrap_keeps_and_releases_the_owner():
     memory = Memory()
     alive = weakref.ref(memory)
     before = references(memory)
@@ -88,7 +88,7 @@ def test_wrap_keeps_the_owner_and_lets_go():
     ({}, 8, "FLAGS"), ({"dtype": (2, 0, 1)}, 0, "DTYPE_BITS"),
 ])
 @pytest.mark.parametrize("make", [wrap, export_desc])
-def test_what_is_refused_takes_no_reference(make, of, flags, status):
+def test_failed_wrap_takes_no_reference(make, of, flags, status):
     memory = Memory()
     before = references(memory)
     with pytest.raises((ValueError, BufferError), match=f"DLRS_{status}"):
@@ -111,7 +111,7 @@ def test_the_last_reference_is_released_on_a_thread_unknown_to_python():
 
 @pytest.mark.parametrize("version, name", [(None, "dltensor"), ((1, 0), "dltensor_versioned"),
                                            ((0, 8), "dltensor"), ([1, 3], "dltensor_versioned")])
-def test_export_desc_answers_dlpack(version, name):
+def test_export_desc_implements_dlpack(version, name):
     memory = Memory()
     before = references(memory)
     capsule = export_desc(memory, request=(None, version, None, None))
@@ -126,7 +126,7 @@ def test_export_desc_answers_dlpack(version, name):
     assert '"dltensor"' in repr(export_desc(memory))
 
 
-def test_export_desc_copies_when_it_must():
+def test_export_desc_copies_if_needed():
     memory = Memory()
     before = references(memory)
     t = pyabi.consume(export_desc(memory, 1, (None, (1, 0), None, True)))
@@ -163,12 +163,12 @@ def test_parse_reads_the_keywords():
     ((), {"copy\0": 1}, r"unexpected keyword argument 'copy\\x00'"),
     ((), {"Stream": 1}, "'Stream'"),
 ])
-def test_parse_refuses_as_python_does(args, keywords, match):
+def test_parse_raises_the_errors_of_python(args, keywords, match):
     with pytest.raises(TypeError, match=r"__dlpack__\(\) .*" + match):
         parse(*args, **keywords)
 
 
-def test_a_consumer_asks_again_with_fewer():
+def test_a_consumer_retries_with_fewer_keywords():
     class Old:
         def __dlpack__(self, **keywords):
             return ones.__dlpack__(**parse(**keywords))
@@ -223,7 +223,7 @@ def test_a_private_capsule_is_freed_with_an_exception_set():
     assert gone == [1]
 
 
-def test_a_foreign_tensor_can_be_held():
+def test_a_private_capsule_of_a_foreign_tensor():
     a = np.arange(6.0)
     before = references(a)
     h = private_capsule(pyabi.consume(a.__dlpack__(max_version=(1, 0))))
@@ -276,7 +276,7 @@ def raised_as(error, kinds=(), prefix=None):
 TEXT = "stride in bytes is no multiple of the item size (value 6, limit 4)"
 
 
-def test_parts_of_a_message():
+def test_offsets_of_the_parts_of_a_message():
     error = failure()
     message = error.message
     assert message[error.text_start:error.text_end] == TEXT.encode()
@@ -287,7 +287,7 @@ def test_parts_of_a_message():
 
 @pytest.mark.parametrize("prefix, text", [
     (b"", TEXT), (b"mylib: ", "mylib: " + TEXT), ("ä ".encode(), "ä " + TEXT), (None, None)])
-def test_the_words_are_the_framework_s(prefix, text):
+def test_error_prefix_of_the_framework(prefix, text):
     error = failure()
     exception = raised_as(error, prefix=prefix)
     assert type(exception) is BufferError
@@ -326,7 +326,7 @@ def test_a_shorter_error_has_no_parts():
     assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
 
 
-def test_parts_that_lie_are_not_believed():
+def test_invalid_offsets_of_parts_are_ignored():
     for start, end in [(9, 3), (0, 65535), (65535, 65535)]:
         error = failure()
         error.text_start, error.text_end = start, end
@@ -368,7 +368,7 @@ class Lends(Speaks, bytearray):
     (abi.DLRS_PY_BUFFER, []), (abi.DLRS_PY_EXCHANGE_API, []),
     (abi.DLRS_PY_EXCHANGE_API | abi.DLRS_PY_DUNDER_DLPACK, ["dlpack"]),
 ])
-def test_only_the_protocols_asked_for_are_tried(protocols, order):
+def test_only_requested_protocols_are_tried(protocols, order):
     speaks = Speaks()
     with pytest.raises(AttributeError) as raised:
         import_(speaks, protocols=protocols)
@@ -418,7 +418,7 @@ def test_device_and_copy_as_objects():
 
 @pytest.mark.parametrize("keyword", ["max_version", "dl_device"])
 @pytest.mark.parametrize("value", [7, 1.5, (1,), (1, 0, 0), ("1", "0"), (None, 0), "10", object()])
-def test_what_is_no_pair_of_integers_is_a_type_error(keyword, value):
+def test_invalid_device_pairs_are_type_errors(keyword, value):
     memory = Memory()
     before = references(memory)
     request = dict.fromkeys(KEYWORDS) | {keyword: value}
@@ -446,7 +446,7 @@ def test_pairs_of_integers_of_every_kind():
     ({"ranks": (1 << 2) - 1}, "so many dimensions"), ({"dtypes_count": 1}, "this dtype"),
 ])
 @pytest.mark.parametrize("copy", [0, 1, -1])
-def test_limits_refuse_and_let_go(limits, match, copy):
+def test_limits_reject_and_release_the_object(limits, match, copy):
     a = np.ones((2, 3))
     before = references(a)
     if "dtypes_count" in limits:

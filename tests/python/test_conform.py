@@ -438,7 +438,7 @@ def test_a_correct_consumer():
     assert violated(Consumer(), ids) == {}
 
 
-def test_what_ends_and_what_does_not_end():
+def test_checks_that_crash_and_checks_that_hang():
     assert violated(Consumer("dies of negative extents"), {"C40"}) == {"C40": "crash"}
     assert violated(Consumer("hangs on 3 dimensions"), {"C24"}, 1) == {"C24": "hang"}
 
@@ -461,7 +461,7 @@ class Again(Ours):
 
 
 @pytest.mark.parametrize("flag, check", [(1, "R01"), (4, "R13")])
-def test_flags_that_are_forgotten(flag, check):
+def test_a_missing_read_only_flag_is_detected(flag, check):
     assert violated(Again(flag), {"R01", "R02", "R13"}) == {check: "fail"}
 
 
@@ -481,7 +481,7 @@ def forgetful_table():
     return table, function
 
 
-def test_an_exchange_api_that_forgets_read_only():
+def test_an_exchange_api_without_the_read_only_flag():
     table, function = forgetful_table()
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object

@@ -52,7 +52,7 @@ def test_every_dtype_that_both_know(dlpack, dtype):
 
 @pytest.mark.parametrize("name", ["int4", "uint2", "bfloat16", "float8_e4m3fn", "float4_e2m1fn",
                                   "int8x4"])
-def test_dtypes_that_numpy_refuses_are_given_back(dlpack, name):
+def test_dtypes_that_numpy_rejects_are_released(dlpack, name):
     tensor = dlpack.empty((4,), name)
     assert tensor.dtype == name
     with pytest.raises((RuntimeError, BufferError, ValueError)):
@@ -110,7 +110,7 @@ def test_read_only_stays_read_only(dlpack):
     assert np.from_dlpack(tensor.clone()).flags.writeable
 
 
-def test_old_producers_are_read_only_unless_told_otherwise(dlpack):
+def test_legacy_producers_are_read_only_by_default(dlpack):
     array = np.arange(3.0)
     assert dlpack.from_dlpack(Old(array)).flags == dlpack.READ_ONLY
     tensor = dlpack.from_dlpack(Old(array), legacy_flags=0)
@@ -157,7 +157,7 @@ def test_other_devices_and_streams_are_refused(dlpack):
 
 
 @pytest.mark.parametrize("copy", [None, False, True])
-def test_import_makes_what_is_asked_for(dlpack, copy):
+def test_import_meets_the_requested_order_and_alignment(dlpack, copy):
     rng = np.random.default_rng(2)
     for _ in range(300):
         array = random_view(rng)
@@ -191,7 +191,7 @@ def test_import_makes_what_is_asked_for(dlpack, copy):
     lambda: np.zeros(3, "M8[s]"),
     lambda: np.zeros(2, np.longdouble),
 ])
-def test_what_numpy_does_not_export_does_not_arrive(dlpack, make):
+def test_arrays_that_numpy_does_not_export(dlpack, make):
     with pytest.raises((BufferError, RuntimeError, TypeError)):
         dlpack.from_dlpack(make())
 

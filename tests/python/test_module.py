@@ -116,7 +116,7 @@ def test_identity_hash_and_weak_references():
     (lambda: iter(m.empty(())), "without axes"),
     (lambda: m.from_dlpack(np.ndarray), "unbound"),
 ])
-def test_calls_that_are_wrong(call, words):
+def test_invalid_calls_raise_type_errors(call, words):
     refuses(TypeError, words, call)
 
 
@@ -153,7 +153,7 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
     (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
 ])
-def test_what_cannot_be(call, kind, words):
+def test_impossible_arguments_raise_errors(call, kind, words):
     with pytest.raises(kind, match=words) as caught:
         call(m.from_dlpack(np.zeros((2, 3), "f4")))
     status = re.search(r"\[(DLRS_\w+)\]", str(caught.value))
@@ -162,7 +162,7 @@ def test_what_cannot_be(call, kind, words):
 
 
 @pytest.mark.parametrize("name", ["float128", "float999x", "flaot32", "float33", "", "float32x0"])
-def test_dtypes_that_are_none(name):
+def test_invalid_dtypes(name):
     """A wrong argument: the message names it, repeats it, and says how others are written."""
     for call in [m.empty(2, "int8").view, lambda dtype: m.empty(2, dtype)]:
         refuses(ValueError, f'dtype.*"{name}".*DLRS_', call, name)
@@ -186,7 +186,7 @@ def test_dtypes_that_dlpack_lacks(dtype):
 
 @given(st.integers(0, 2**32))
 @CHEAP
-def test_any_array_comes_back(seed):
+def test_random_arrays_round_trip(seed):
     array = random_view(np.random.default_rng(seed))
     tensor = m.from_dlpack(array)
     assert tensor.readonly == (not array.flags.writeable)
@@ -323,7 +323,7 @@ def test_forged_tensors_are_refused_and_released_once(change, words):
         assert forger.deleted == 1
 
 
-def test_what_an_honest_tensor_may_be():
+def test_unusual_valid_tensors_are_accepted():
     forger = Forger(lambda t, inner: None)
     t = m.from_dlpack(forger)
     assert t.shape == (2, 3) and t.T.copy().tolist() == [[0.0] * 2] * 3 and not forger.deleted
@@ -423,7 +423,7 @@ def test_basic_indexing(array, data):
     same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
 
 
-def test_a_tuple_is_what_the_interpreter_says():
+def test_tuple_subclasses_as_keys():
     """A subclass is one; what only claims to be one by __class__ is not."""
     Pair = type("Pair", (tuple,), {})
     Claims = type("Claims", (), {"__class__": tuple})
@@ -542,7 +542,7 @@ def test_buffer(seed):
     assert view.strides == m.from_dlpack(view).memoryview().strides
 
 
-def test_buffers_that_cannot_be():
+def test_buffers_that_are_not_exported():
     for name in ["bfloat16", "float8_e5m2", "float32x2", "complex32", "uint4"]:
         refuses(BufferError, ".", m.empty((4,), name).memoryview)
     t = m.from_dlpack(np.arange(3.0)).read_only().memoryview()
@@ -590,7 +590,7 @@ def steady(work, count=100_000):
     assert rss() - memory < 4 << 20
 
 
-def test_exchanges_leave_nothing():
+def test_exchanges_leak_nothing():
     legacy = Old(np.arange(3.0))
     tvm = tvm_ffi.from_dlpack(np.arange(3.0))
 
@@ -605,7 +605,7 @@ def test_exchanges_leave_nothing():
     steady(work)
 
 
-def test_failures_leave_nothing():
+def test_failures_leak_nothing():
     calls = [lambda t: t[9], lambda t: t["x"], lambda t: t.reshape(5), lambda t: t.to("vulkan"),
              lambda t: t.view("nonsense"), lambda t: m.from_dlpack(3),
              lambda t: m.empty((1 << 50,)),
@@ -627,7 +627,7 @@ def test_failures_leave_nothing():
     steady(work)
 
 
-def test_modules_leave_nothing():
+def test_modules_leak_nothing():
     def work(base, count):
         for _ in range(count // 10):
             fresh = py_module.fresh()
@@ -635,7 +635,7 @@ def test_modules_leave_nothing():
     steady(work, 2_000)
 
 
-def test_an_exception_on_its_way_survives_the_deleter():
+def test_a_pending_exception_survives_the_deleter():
     def leave():
         t = m.from_dlpack(np.arange(3.0)).T
         kept = t.__dlpack__(max_version=(1, 3))
@@ -670,7 +670,7 @@ def test_threads_share_tensors():
     assert sys.getrefcount(array) <= 2
 
 
-def test_copies_let_others_run():
+def test_copies_release_the_gil():
     big = m.from_dlpack(np.zeros((4000, 4000)).T)
     thread = threading.Thread(target=lambda: [big.copy() for _ in range(3)])
     thread.start()

@@ -67,7 +67,7 @@ NOTHING_IS_FINE = ("dlrs_dtype_format", "dlrs_device_format", "dlrs_copy_batch",
                    "dlrs_release_drain")
 
 
-def test_ctypes_refuses_what_is_no_pointer_of_that_type():
+def test_ctypes_rejects_pointers_of_other_types():
     lib, call, byref = dlpack_ctypes.lib, dlpack_ctypes.call, ctypes.byref
     out = dlpack_ctypes.Versioned()
     tensor = dlpack_ctypes.empty((1,))
@@ -224,7 +224,7 @@ def test_names_of_capsules_outlive_everything(dlpack):
 
 
 @LEGACY_AND_VERSIONED
-def test_a_capsule_that_nobody_takes(dlpack, max_version):
+def test_an_unconsumed_capsule_frees_the_tensor(dlpack, max_version):
     tensor, ran = counted(dlpack)
     capsule = tensor.__dlpack__(max_version=max_version)
     tensor.close()
@@ -239,7 +239,7 @@ def test_a_capsule_that_nobody_takes(dlpack, max_version):
 
 @LEGACY_AND_VERSIONED
 @pytest.mark.parametrize("taker", ["ours", "numpy"])
-def test_a_capsule_is_taken_once(dlpack, max_version, taker):
+def test_a_capsule_is_consumed_once(dlpack, max_version, taker):
     tensor, ran = counted(dlpack)
     capsule = tensor.__dlpack__(max_version=max_version)
     take = {"ours": dlpack.from_dlpack, "numpy": np.from_dlpack}
@@ -280,7 +280,7 @@ def test_failing_between_taking_and_renaming(dlpack, max_version, error, monkeyp
 
 
 @LEGACY_AND_VERSIONED
-def test_a_refused_import_takes_nothing(dlpack, max_version):
+def test_a_failed_import_takes_no_ownership(dlpack, max_version):
     tensor, ran = counted(dlpack)
     odd = dlpack.from_dlpack(np.from_dlpack(tensor)[1:])
     capsule = odd.__dlpack__(max_version=max_version)
@@ -294,7 +294,7 @@ def test_a_refused_import_takes_nothing(dlpack, max_version):
 
 
 @LEGACY_AND_VERSIONED
-def test_dropping_capsules_while_an_exception_is_on_its_way(dlpack, max_version):
+def test_releasing_capsules_with_a_pending_exception(dlpack, max_version):
     """What crashes every capsule destructor that is written in Python."""
     tensor, ran = counted(dlpack)
 
@@ -311,7 +311,7 @@ def test_dropping_capsules_while_an_exception_is_on_its_way(dlpack, max_version)
     assert len(ran) == 1
 
 
-def test_freeing_arrays_while_an_exception_is_on_its_way(dlpack):
+def test_freeing_arrays_with_a_pending_exception(dlpack):
     def consume(*_):
         raise AssertionError("never reached")
 
@@ -348,7 +348,7 @@ def test_numpys_own_capsules(dlpack, array):
     clone.close()
 
 
-def test_refused_numpy_arrays_are_given_back(dlpack):
+def test_rejected_numpy_arrays_are_released(dlpack):
     array = np.arange(8.0)[::2]
     before = sys.getrefcount(array)
     for keywords in ({"order": "C"}, {"align_bytes": 1 << 20}):
@@ -369,7 +369,7 @@ def test_closing_twice_and_using_afterwards(dlpack):
         tensor.clone()
 
 
-def test_a_chain_of_hands(dlpack):
+def test_a_chain_of_imports_and_exports(dlpack):
     """NumPy -> library -> tvm-ffi -> library -> NumPy: one memory, every reference given back."""
     array = np.arange(64, dtype=np.float32)
     before = sys.getrefcount(array)
@@ -417,7 +417,7 @@ def resident():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_no_memory_is_lost_in_many_exchanges(dlpack):
+def test_many_exchanges_leak_no_memory(dlpack):
     array = np.arange(1024.0)
     before = sys.getrefcount(array)
 

@@ -118,7 +118,7 @@ def parameters(function):
     return names | ({arguments.vararg.arg: False} if arguments.vararg else {})
 
 
-def test_the_stubs_are_what_there_is():
+def test_the_stubs_are_complete():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     functions = [(dlpack_rs, node) for node in stub.body if isinstance(node, ast.FunctionDef)]
@@ -145,7 +145,7 @@ def test_the_stubs_are_what_there_is():
     assert (PACKAGE / "py.typed").exists()
 
 
-def test_the_stubs_name_nothing_that_is_not_there():
+def test_the_stubs_have_no_extra_names():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
     named = [node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
     for node in stub.body:
@@ -208,7 +208,7 @@ def test_inspection_of_an_array():
     assert found["numpy"] == "takes" and found["torch"] == "refuses" and found["paddle"] == "breaks"
 
 
-def test_inspection_leaves_the_object_as_it_was():
+def test_inspection_does_not_modify_the_object():
     array = np.arange(6.0)
     before = sys.getrefcount(array)
     seen = dlpack_rs.inspect(array)

@@ -202,7 +202,7 @@ def test_inspections_are_tables_with_a_picture():
     assert "<script" not in html and "&lt;script&gt;&amp;" in html
 
 
-def test_pictures_take_the_colours_of_what_is_around():
+def test_picture_colours_are_readable_light_and_dark():
     """No colour but those that are seen on both grounds, and no names that could collide."""
     for view in (np.zeros((4, 6))[:, ::2], np.zeros((400, 6))[:, ::2]):
         html = dlpack_rs.from_dlpack(view)._repr_html_()
@@ -213,7 +213,7 @@ def test_pictures_take_the_colours_of_what_is_around():
         assert " id=" not in html and "url(" not in html and 'fill="currentColor"' in html
 
 
-def test_inspect_is_seen():
+def test_inspect_is_in_dir_and_help():
     assert {"inspect", "abi", "Tensor"} <= set(dir(dlpack_rs))
     text = pydoc.render_doc(dlpack_rs, renderer=pydoc.plaintext)
     assert "inspect(obj" in text and "Everything about the tensor" in text

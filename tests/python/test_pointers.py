@@ -117,7 +117,7 @@ class Call:
 
 
 @pytest.mark.parametrize("name, parameters", functions())
-def test_pointers_come_first(name, parameters):
+def test_pointers_are_checked_first(name, parameters):
     pointers = [parameter for parameter in parameters if parameter.is_pointer]
     call = Call(name, parameters)
     for one in pointers:

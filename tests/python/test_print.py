@@ -26,7 +26,7 @@ def test_random_bits(dlpack, dtype):
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "fc"], ids=str)
-def test_numbers_people_have(dlpack, dtype):
+def test_common_numbers(dlpack, dtype):
     rng = np.random.default_rng(22)
     special = np.array([0.0, -0.0, 1, -1, 0.1, 1 / 3, 1e-8, 1e8, 1e16, 123456.789, 5e-324, 65504,
                         np.nan, np.inf, -np.inf, 1e4, 99999.5, 0.00012345])

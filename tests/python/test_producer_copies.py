@@ -83,7 +83,7 @@ def raises(kind):
 
 
 @pytest.mark.parametrize("device", [ONEAPI, pytest.param(CUDA, marks=WITHOUT_CUDA)])
-def test_the_producer_copies_what_we_cannot(take, device):
+def test_the_producer_copies_if_no_backend_can(take, device):
     producer = StandIn(device=device)
     copied = take(producer, copy=True)
     assert producer.asked == [SHARED, {**SHARED, "copy": True}]
@@ -95,7 +95,7 @@ def test_the_producer_copies_what_we_cannot(take, device):
     assert not producer.live
 
 
-def test_a_copy_that_is_not_needed_is_not_asked_for(take):
+def test_an_unneeded_copy_is_not_requested(take):
     for keywords in ({}, {"copy": False}, {"device": ONEAPI}):
         producer = StandIn()
         shared = take(producer, **keywords)
@@ -122,7 +122,7 @@ def test_another_device(take):
     assert not producer.asked[-1]["copy"] and not producer.live
 
 
-def test_what_the_copy_says(take):
+def test_copies_without_the_copied_flag(take):
     """A copy need not be flagged; a legacy one cannot be, and is nobody else's."""
     for flags, legacy in ((0, False), (0, True)):
         producer = StandIn(lambda self, device: self.give(ones(), device, flags, legacy))
@@ -154,7 +154,7 @@ def test_producers_that_refuse_or_fail(take, answer, kind, words):
     assert not producer.live and len(producer.asked) == 2
 
 
-def test_a_version_that_we_do_not_know_stays_in_its_capsule(take):
+def test_an_unknown_version_is_not_consumed(take):
     def answer(self, device):
         capsule = self.give(ones(), device)
         abi.capsule.managed(capsule).version.major = 2
@@ -166,7 +166,7 @@ def test_a_version_that_we_do_not_know_stays_in_its_capsule(take):
     assert len(producer.live) == 1  # its capsule has no destructor
 
 
-def test_whatever_else_is_wanted_must_hold():
+def test_other_requirements_apply_to_the_copy():
     """Options of the C ABI: the copy is taken as it is, so it must be as it is wanted."""
     read_only = StandIn(flags=abi.READ_ONLY)
     assert import_(read_only, writable=1).flags == abi.IS_COPIED and len(read_only.asked) == 2
@@ -178,7 +178,7 @@ def test_whatever_else_is_wanted_must_hold():
     assert not still.live
 
 
-def test_the_stream_is_named_again():
+def test_the_stream_is_passed_again():
     producer = StandIn()
     import_(producer, stream=0x1000, copy=1)
     assert producer.asked == [{"stream": 0x1000, **SHARED},
@@ -203,7 +203,7 @@ def with_exchange_api(*bases):
     return type("WithTable", bases, {"__dlpack_c_exchange_api__": table.capsule, "table": table})
 
 
-def test_the_exchange_api_has_no_copies_so_dlpack_is_asked(take):
+def test_dlpack_is_called_for_copies_instead_of_the_exchange_api(take):
     producer = with_exchange_api(StandIn)()
     assert facts(take(producer))[:2] == (ONEAPI, 0) and not producer.asked
     copied = take(producer, copy=True)
@@ -216,7 +216,7 @@ def test_the_exchange_api_has_no_copies_so_dlpack_is_asked(take):
     assert not silent.live
 
 
-def test_no_references_are_lost(take):
+def test_no_references_are_leaked(take):
     refusing = StandIn(raises(BufferError))
     old = StandIn(raises(TypeError))
     producers = [StandIn(), refusing, old, StandIn(lambda self, device: self.give(self.array, device))]

@@ -76,7 +76,7 @@ def test_x12_layouts_and_read_only(make):
     assert import_(frozen, writable=1).flags == 2  # a copy
 
 
-def test_x12_what_numpy_refuses_is_refused():
+def test_x12_numpys_rejections_are_errors():
     swapped = np.zeros(3, np.dtype(">f4") if sys.byteorder == "little" else "<f4")
     fields = np.zeros(3, [("a", "i1"), ("b", "f4")])
     for bad in (swapped, fields, np.zeros(2, "M8[s]"), np.zeros(2, object), np.zeros(2, "S3")):
@@ -88,7 +88,7 @@ def test_x12_what_numpy_refuses_is_refused():
         import_(fields["b"])  # 4-byte elements 5 bytes apart
 
 
-def test_imported_keeps_alive_and_lets_go():
+def test_an_import_keeps_and_releases_the_object():
     a, alive = watched()
     t = import_(a)
     address = a.ctypes.data
@@ -156,7 +156,7 @@ def test_copy_is_made_once():
     assert t.flags == 2 and t.address != a.ctypes.data
 
 
-def test_a_stream_is_not_named_for_host_memory():
+def test_no_stream_is_passed_for_host_memory():
     fake = Fake(NEW)
     import_(fake, stream=0x1000)
     assert fake.calls == [{"max_version": (1, 3)}]
@@ -168,7 +168,7 @@ def test_a_stream_is_not_named_for_host_memory():
 
 @pytest.mark.parametrize("error", [ValueError, BufferError, KeyboardInterrupt, AttributeError,
                                    TypeError, SystemExit])
-def test_what_the_object_raises_arrives(error):
+def test_exceptions_of_the_object_propagate(error):
     def fail(**_):
         raise error("mine")
 
@@ -178,12 +178,12 @@ def test_what_the_object_raises_arrives(error):
 
 
 @pytest.mark.parametrize("answer", [None, 7, "dltensor", object(), ones()])
-def test_no_capsule_at_all(answer):
+def test_dlpack_returns_no_capsule(answer):
     with pytest.raises(ValueError, match="no capsule"):
         import_(Fake(NEW, lambda **_: answer))
 
 
-def test_a_capsule_that_is_used_up():
+def test_a_consumed_capsule():
     used = ones().__dlpack__(max_version=(1, 3))
     consume(used)
     with pytest.raises(ValueError, match="consumed before"):
@@ -460,7 +460,7 @@ def test_array_interfaces():
     ({"data": (4096,)}, BufferError), ({"data": ()}, BufferError),
     ({"data": (1, 2, 3)}, BufferError), ({"data": "ab"}, TypeError),
 ])
-def test_array_interfaces_that_lie(changes, error):
+def test_inconsistent_array_interfaces(changes, error):
     obj = Interface(ones(), **changes)
     before = sys.getrefcount(obj)
     with pytest.raises(error):
@@ -558,7 +558,7 @@ def test_numpy_consumes_what_is_exported():
 
 @pytest.mark.parametrize("make", [capsule, legacy_capsule])
 @pytest.mark.parametrize("fate", ["dropped", "renamed", "destructor", "borrowed", "consumed"])
-def test_x09_fates_of_a_capsule(make, fate):
+def test_x09_consumed_and_unconsumed_capsules(make, fate):
     a, alive = watched()
     t = import_(a)
     del a
@@ -590,7 +590,7 @@ def test_x09_fates_of_a_capsule(make, fate):
 
 
 @pytest.mark.parametrize("make", [capsule, legacy_capsule])
-def test_a_capsule_dies_while_an_exception_is_on_its_way(make):
+def test_a_capsule_is_freed_with_a_pending_exception(make):
     seen = []
 
     class Noisy(np.ndarray):
@@ -696,7 +696,7 @@ def test_a_foreign_tensor_without_context_is_boxed():
 # --- The right to call Python -------------------------------------------------------------------
 
 
-def test_x06_without_the_lock_it_is_refused():
+def test_x06_calls_without_the_gil_fail():
     # CDLL gives the lock up before the call: the most frequent mistake with ctypes.
     error = abi.dlrs_error(struct_size=ctypes.sizeof(abi.dlrs_error))
     out = pyabi.Versioned()
@@ -720,7 +720,7 @@ def kind_of(name, status):
 
 
 @pytest.mark.parametrize("status", [status for status in STATUSES if status])
-def test_every_way_chooses_the_same_exception(status):
+def test_all_interfaces_raise_the_same_exception(status):
     kind = kind_of(STATUSES[status], status)
     error = abi.dlrs_error(struct_size=ctypes.sizeof(abi.dlrs_error), status=status,
                               message=b"words")
@@ -737,7 +737,7 @@ def test_every_way_chooses_the_same_exception(status):
     assert type(caught.value) is kind and caught.value.name == STATUSES[status]
 
 
-def test_there_are_as_many_statuses_as_there_are():
+def test_every_status_is_covered():
     assert len(STATUSES) == 55 and STATUSES[0] == "DLRS_OK"
 
 
@@ -762,7 +762,7 @@ def test_threads_exchange_at_once():
     assert not wrong and shared.ref_count() == 1
 
 
-def test_x07_storm_of_the_collector():
+def test_x07_garbage_collection_during_exchanges():
     old = gc.get_threshold()
     gc.set_threshold(1)
     try:

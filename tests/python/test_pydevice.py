@@ -127,7 +127,7 @@ def test_the_consumers_stream_waits(driver, stream, log):
     (None, [("record", 0x2000), ("wait", 1)]),
     (2, [("record", 0x2000), ("wait", 2)]),
 ])
-def test_for_the_stream_of_the_work(driver, stream, log):
+def test_the_consumer_waits_for_the_work_stream(driver, stream, log):
     t, out = device_tensor(), c_void_p()
     request = abi.dlrs_py_request(ctypes.sizeof(abi.dlrs_py_request), None if stream is None else id(stream),
                             work_stream=0x2000)
@@ -139,7 +139,7 @@ def test_for_the_stream_of_the_work(driver, stream, log):
 @pytest.mark.parametrize("stream, log", [
     (-1, []), (None, [("wait", 1)]), (2, [("wait", 2)]), (0x2000, [("wait", 0x2000)]), (0x3000, [("wait", 0x3000)]),
 ])
-def test_what_was_recorded_stands_for_the_stream_of_the_work(driver, stream, log):
+def test_a_readiness_record_replaces_the_work_stream(driver, stream, log):
     t, out = on_device(ones()), c_void_p()
     abi.call(abi.lib.dlrs_ready_record, t.versioned, 0x3000)
     assert driver.log == [("record", 0x3000)]
@@ -151,7 +151,7 @@ def test_what_was_recorded_stands_for_the_stream_of_the_work(driver, stream, log
     assert driver.log == log
 
 
-def test_a_copy_for_a_consumer_comes_after_what_was_recorded(driver):
+def test_a_copy_for_a_consumer_waits_for_the_readiness_record(driver):
     a = ones()
     t = on_device(a)
     abi.call(abi.lib.dlrs_ready_record, t.versioned, 0x3000)
@@ -162,7 +162,7 @@ def test_a_copy_for_a_consumer_comes_after_what_was_recorded(driver):
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_pinned_memory_is_waited_for_if_that_was_recorded(driver, recorded):
+def test_pinned_memory_waits_for_a_readiness_record(driver, recorded):
     abi.call(abi.lib.dlrs_backend_set, 3, byref(driver.table), None)
     t = on_device(ones(), (3, 0))
     if recorded:
@@ -183,7 +183,7 @@ def test_the_stream_of_a_copy_in_memory_of_the_host_is_the_devices(driver, strea
     assert driver.log == [("copy", CUDA, 1, None)]
 
 
-def test_numbers_that_are_no_streams_of_the_device(driver):
+def test_invalid_stream_numbers(driver):
     for stream, device in [(0, (1, 0)), (-2, (1, 0)), (0, (CUDA, 0))]:
         with pytest.raises(RuntimeError, match="STREAM"):
             export(on_device(ones()), stream=stream, dl_device=device, max_version=(1, 3))
@@ -210,7 +210,7 @@ def test_export_to_the_cpu_and_back(driver):
     del again
 
 
-def test_import_brings_to_the_cpu_what_the_producer_does_not(driver):
+def test_import_copies_to_the_cpu_if_the_producer_does_not(driver):
     a = ones()
     t = on_device(a)
     old = Fake((), lambda **k: export(t))  # knows neither dl_device nor versions
@@ -284,7 +284,7 @@ class Said(Fake):
     ((CUDA, 0), (1, 0), False), ((CUDA, 0), (3, 0), False), ((CUDA, 0), (CUDA, 0), True),
     ((1, 0), (CUDA, 0), True), ((CUDA, 1), (CUDA, 0), True), ((3, 0), (CUDA, 0), True),
 ])
-def test_a_stream_is_one_of_where_the_tensor_is_wanted(driver, device, wanted, named):
+def test_a_stream_belongs_to_the_target_device(driver, device, wanted, named):
     host = wanted[0] in (1, 3) or wanted[0] == 0 and device[0] in (1, 3)
     obj = Said(device, make=(lambda **k: ones().__dlpack__(max_version=(1, 3))) if host else None)
     import_(obj, stream=0x1000, dl_device=wanted if wanted[0] != 3 else (1, 0))
@@ -292,7 +292,7 @@ def test_a_stream_is_one_of_where_the_tensor_is_wanted(driver, device, wanted, n
 
 
 @pytest.mark.parametrize("wanted, names", [((CUDA, 0), [True, True]), ((CUDA, 1), [True, False])])
-def test_an_older_producer_is_not_told_of_another_devices_stream(driver, wanted, names):
+def test_an_older_producer_gets_no_stream_of_another_device(driver, wanted, names):
     a = ones()
     t = on_device(a)
     obj = Said((CUDA, 0), ("stream", "max_version"), lambda **k: export(t, max_version=(1, 3)))
@@ -303,7 +303,7 @@ def test_an_older_producer_is_not_told_of_another_devices_stream(driver, wanted,
 @pytest.mark.parametrize("stream, log", [
     (0, []), (1, []), (-1, []), (0x1000, [("record", None), ("wait", 0x1000)]),
 ])
-def test_what_no_stream_was_named_to_is_waited_for(driver, stream, log):
+def test_producers_without_a_stream_are_waited_for(driver, stream, log):
     mute = type("Mute", (Fake,), {"__dlpack_device__": property(lambda self: self.missing)})
     for obj in (export(device_tensor(), max_version=(1, 3)),
                 mute(NEW, lambda **k: export(device_tensor(), max_version=(1, 3)))):
@@ -312,7 +312,7 @@ def test_what_no_stream_was_named_to_is_waited_for(driver, stream, log):
         assert driver.log == log
 
 
-def test_a_copy_of_ours_is_made_on_the_stream(driver):
+def test_the_librarys_copy_runs_on_the_stream(driver):
     a = ones()
     t = on_device(a)
     copy = import_(Said((CUDA, 0), make=lambda **k: export(t, max_version=(1, 3))), stream=0x1000, copy=1)

@@ -277,7 +277,7 @@ source.append(1.0)
 
 
 @EVERY_PYTHON
-def test_every_python_released_elsewhere(python):
+def test_every_python_released_on_foreign_threads(python):
     """A tensor of one interpreter is released in another, on a thread, after its end."""
     of(python)
     pythons.check(python, ELSEWHERE)
@@ -563,7 +563,7 @@ for meta, expected in [(Meta, RuntimeError), (Property, None), (Nothing, None), 
 
 
 @EVERY_PYTHON
-def test_every_python_exceptions_pass_and_nobody_is_asked_again(python):
+def test_every_python_exceptions_propagate_without_retry(python):
     of(python)
     pythons.check(python, ASKED)
 

@@ -35,7 +35,7 @@ NAMED = [(owner, name) for owner in (m, m.Tensor) for name, value in vars(owner)
 
 
 @pytest.mark.parametrize("owner, name", NAMED, ids=[name for _, name in NAMED])
-def test_the_examples_are_right(owner, name):
+def test_docstring_examples(owner, name):
     text = getattr(owner, name).__doc__
     example = doctest.DocTestParser().get_doctest(text, {"dlpack_rs": m}, name, None, 0)
     said = []
@@ -106,7 +106,7 @@ def test_pickles_keep_their_buffer():
     (TypeError, "five", (b"abcd",)),
     (AttributeError, "__dlpack__", ("abcd", "uint8", (1,), (1,), 0)),
 ])
-def test_pickles_that_lie(kind, words, arguments):
+def test_inconsistent_pickles(kind, words, arguments):
     refuses(kind, words, m.Tensor._rebuild, *arguments)
 
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_pickled():
 # --- ml_dtypes --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ML)
-def test_arrays_of_ml_dtypes_come_and_go_without_a_copy(name):
+def test_arrays_of_ml_dtypes_round_trip_without_a_copy(name):
     rng = np.random.default_rng(3)
     for make in (lambda a: a, lambda a: a[:, ::-2].T, lambda a: a[0, 0], lambda a: a[:0]):
         array = np.asarray(make(small(rng, (4, 6), ML[name])))
@@ -148,7 +148,7 @@ def test_arrays_of_ml_dtypes_come_and_go_without_a_copy(name):
         assert m.empty(2, dtype).dtype == name
 
 
-def test_what_only_looks_like_ml_dtypes():
+def test_types_that_resemble_ml_dtypes():
     class Named(np.ndarray):
         dtype = property(lambda self: type("D", (), {"name": self.said})())
 

@@ -168,7 +168,7 @@ SLOTS = {
 
 
 @pytest.mark.parametrize("call, want", SLOTS.values(), ids=SLOTS)
-def test_no_slot_is_filled_by_another(call, want):
+def test_number_slots(call, want):
     if isinstance(want, type):
         with pytest.raises(want):
             call()
@@ -266,7 +266,7 @@ def by_legacy_capsule(x):
     lambda x: m.from_dlpack(x, device="cpu"), lambda x: m.from_dlpack(x, copy=False),
     lambda x: m.from_dlpack(x).T.T, lambda x: pyabi_tensor(x),
 ], ids=["exchange", "legacy", "versioned", "device", "no-copy", "view", "C"])
-def test_what_torch_changes_in_place_does_not_change_ours(change, take):
+def test_in_place_shape_changes_by_torch_do_not_affect_the_tensor(change, take):
     torch = pytest.importorskip("torch")
     x = torch.arange(24.0).reshape(3, 1, 8)
     t = take(x)
@@ -329,7 +329,7 @@ REFUSED = {
 @pytest.mark.parametrize("make, words", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("keywords", [{}, {"device": "cpu"}, {"copy": True}, {"copy": False}],
                          ids=["plain", "device", "copy", "no-copy"])
-def test_what_torch_itself_refuses(make, words, keywords):
+def test_tensors_that_torch_rejects(make, words, keywords):
     """In the words of its `__dlpack__`, which its exchange API does not check; and in one line."""
     torch = pytest.importorskip("torch")
     x = make(torch)
@@ -349,7 +349,7 @@ def test_what_torch_itself_refuses(make, words, keywords):
             assert m.from_dlpack(cure(x)).shape == tuple(x.shape)
 
 
-def test_what_is_not_watched_goes_by_the_exchange_api():
+def test_tensors_without_gradients_use_the_exchange_api():
     torch = pytest.importorskip("torch")
     asked = []
 
@@ -366,7 +366,7 @@ def test_what_is_not_watched_goes_by_the_exchange_api():
 
 
 @pytest.mark.parametrize("name, watched", [("requires_grad", True), ("stop_gradient", False)])
-def test_any_framework_that_says_that_it_watches(name, watched):
+def test_gradient_flags_of_any_framework(name, watched):
     """Not PyTorch's name but what an object says counts, and only where there is a table."""
     import test_pyabi
     for says in (True, False):
@@ -386,7 +386,7 @@ SCALARS = [np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.datetime64("N
 
 
 @pytest.mark.parametrize("source", SCALARS, ids=lambda s: f"{type(s).__name__}-{s.dtype}")
-def test_what_dlpack_has_no_type_for_is_refused(source):
+def test_dtypes_without_a_dlpack_code_are_rejected(source):
     with pytest.raises((BufferError, TypeError)):
         m.from_dlpack(source)
     with pytest.raises((BufferError, TypeError)):
@@ -489,7 +489,7 @@ def array_of_text():
 
 @given(st.data())
 @CHEAP
-def test_strides_of_extents_of_1_and_0_mean_nothing(data):
+def test_strides_of_extents_of_1_and_0_are_ignored(data):
     """Any number of bytes, in buffers and array interfaces; ours are then the compact ones."""
     shape = data.draw(st.lists(st.sampled_from([0, 1, 1, 2, 3]), min_size=1, max_size=4))
     source = np.arange(math.prod(shape), dtype="f4").reshape(shape)
@@ -537,7 +537,7 @@ def test_ordinals_of_managed_and_pinned_memory():
 # --- Words ------------------------------------------------------------------------------------
 
 
-def test_no_remedy_sends_its_reader_to_the_documentation():
+def test_remedies_do_not_refer_to_the_documentation():
     source = Path(__file__).parents[2] / "src" / "error" / "status.rs"
     assert "See the function's documentation" not in source.read_text()
 
@@ -634,7 +634,7 @@ def test_numpys_own(test, arguments):
 # --- Other Pythons ----------------------------------------------------------------------------
 
 
-def test_without_cpython_the_package_says_so_and_keeps_the_abi():
+def test_without_cpython_only_the_abi_is_available():
     """PyPy has no ctypes.PyDLL, and no C API that the library could use."""
     code = """
 import ctypes, sys

@@ -121,7 +121,7 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
         assert array.tobytes() == got.tobytes()
 
 
-def test_what_is_not_written():
+def test_rejected_assignments_write_nothing():
     array = np.zeros((2, 3), "f4")
     t = m.from_dlpack(array)
     for kind, words, key, value in [
@@ -250,7 +250,7 @@ def test_astype_itself():
 
 @given(SEEDS)
 @CHEAP
-def test_questions(seed):
+def test_contiguity_and_tobytes(seed):
     rng = np.random.default_rng(seed)
     array = view_of_any(rng)
     t = m.from_dlpack(array)

@@ -647,7 +647,7 @@ fn merging_keeps_the_elements_and_leaves_nothing_to_merge() {
 
 /// No step can reach further, so only a base that lies about itself shows this check.
 #[test]
-fn the_last_check_holds_by_itself() {
+fn settle_rejects_views_outside_the_base() {
     let mut dims = Dims::new();
     [(2, 3), (3, 1)].into_iter().for_each(|dim| dims.push(dim));
     let mut view = View::of(&mut dims, dtype(2, 32, 1), 0);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_holds_the_request_and_wastes_less_than_a_quarter() {
+    fn blocks_fit_the_request_within_a_quarter() {
         let mut before = 0;
         for log2 in 0..=46 {
             for quarter in 4..8 {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_has_no_class() {
+    fn oversized_requests_have_no_class() {
         for (nbytes, align_bytes) in
             [((1 << 46) + 1, 256), (u64::MAX, 1), (8, 0), (8, 3), (8, 1 << 31), (8, u64::MAX)]
         {

@@ -190,7 +190,7 @@ mod tests {
 
     /// A suspended thread that read the head must not see the same node as unchanged.
     #[test]
-    fn a_head_never_comes_back() {
+    fn shelf_heads_are_never_reused() {
         let (nodes, shelf) = empty();
         assert!(nodes.reserve(1) && nodes.put(&shelf, block(1)));
         let before = shelf.0.load(Relaxed);
