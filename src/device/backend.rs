@@ -1,8 +1,8 @@
-//! What a device can do, as the rest of the library asks for it: bytes, handles, no tensors.
+//! The interface of a device: bytes and handles, no tensors.
 //!
-//! [`Backend`] is the interface; CUDA and ROCm carry it out, and [`super::plugged`] is it for a
-//! table of C functions. Every slot may answer `DLRS_UNSUPPORTED`, before it has done anything: the
-//! caller then looks for another way.
+//! [`Backend`] is the interface; CUDA and ROCm implement it, and [`super::plugged`] adapts a table
+//! of C functions. Every function may return `DLRS_UNSUPPORTED`, before it has done anything: the
+//! caller then uses another method.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -18,14 +18,14 @@ pub type Stream = *mut c_void;
 /// An event of a backend, by its own handle.
 pub type Event = *mut c_void;
 
-/// Where one side of a transfer lives.
+/// The location of one side of a transfer.
 #[derive(Clone, Copy)]
 pub struct Side {
     /// The device.
     pub device: DLDevice,
     /// The memory object on devices where `data` is an opaque handle, else NULL.
     pub handle: *mut c_void,
-    /// When its elements are ready, where that was recorded; it lives as long as they do.
+    /// When its elements are ready, if that was recorded; valid as long as they are.
     pub ready: Option<&'static Ready>,
 }
 
@@ -56,14 +56,14 @@ impl Transfer {
 /// A stream, and the device that it belongs to.
 pub type Queue = (DLDevice, Stream);
 
-/// What a copy comes after, and whether the host waits for it then.
+/// The work that a copy waits for, and whether the host waits for the copy.
 #[derive(Clone, Copy)]
 pub struct Order {
-    /// What another stream of the backend has been given until now.
+    /// The work enqueued so far on another stream of the backend.
     pub after: Option<Queue>,
     /// Events of the backend, made by [`Backend::mark`].
     pub marks: [Option<Event>; 2],
-    /// Who waits for the copy afterwards is refused a stream that cannot be waited for.
+    /// The caller waits for the copy: a stream that cannot be waited for is an error.
     pub waits: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct Pointer {
     pub nbytes: u64,
 }
 
-/// What a backend may lack, in words.
+/// Texts for functions that a backend lacks.
 pub struct Lack;
 
 impl Lack {
@@ -90,21 +90,21 @@ impl Lack {
     pub const STREAMS: &str = "this device's backend has no streams";
     /// Events.
     pub const EVENTS: &str = "this device's backend has no events";
-    /// Answers about devices and memory.
+    /// Queries of devices and memory.
     pub const QUESTIONS: &str = "this device's backend does not tell";
-    /// Access from one device to another's memory.
+    /// Access of a device to another one's memory.
     pub const PEERS: &str = "this device's backend does not tell of access between devices";
-    /// Registering memory of the host.
+    /// Registration of host memory.
     pub const REGISTRATION: &str = "this device's backend does not register memory of the host";
 }
 
-/// "This backend does not do that": nothing was done.
+/// DLRS_UNSUPPORTED: nothing was done.
 #[cold]
 pub fn unsupported<T>(lack: &'static str) -> Result<T> {
     Err(Error::new(DLRS_UNSUPPORTED).detail(lack))
 }
 
-/// What was done, or another way if the backend does not do that.
+/// The result, or that of `other` if it is DLRS_UNSUPPORTED.
 fn or_else(done: Result<()>, other: impl FnOnce() -> Result<()>) -> Result<()> {
     match done {
         Err(error) if error.status == DLRS_UNSUPPORTED => other(),
@@ -112,19 +112,20 @@ fn or_else(done: Result<()>, other: impl FnOnce() -> Result<()>) -> Result<()> {
     }
 }
 
-/// A device's driver. Streams and events belong to the device that is named with them.
+/// A device's driver. Streams and events belong to the device given with them.
 ///
-/// Work may be asynchronous: whoever enqueues a copy keeps both sides alive until the stream has
-/// been waited for, or an event recorded behind it.
+/// Work may be asynchronous: the caller of a copy keeps both sides allocated until it has waited
+/// for the stream, or for an event recorded after it.
 #[allow(unused_variables)]
 pub trait Backend: Sync {
     /// Its name, for messages and explanations.
     fn name(&self) -> &'static str;
 
-    /// Number of devices of a type. The driver is looked for here if it was not yet.
+    /// Number of devices of a type. Loads the driver if it was not loaded yet.
     fn device_count(&self, device_type: DeviceCode) -> Result<i32>;
 
-    /// `nbytes` (above 0) bytes on a device. `stream`: usable there at once, everywhere when NULL.
+    /// Allocates `nbytes` (above 0) bytes on a device, usable on `stream` at once; NULL: on all
+    /// streams.
     fn alloc(
         &self,
         device: DLDevice,
@@ -135,7 +136,7 @@ pub trait Backend: Sync {
         unsupported(Lack::MEMORY)
     }
 
-    /// Gives memory back, after the work on `stream`, or all work of the device when NULL.
+    /// Frees memory, after the work on `stream`, or all work of the device when NULL.
     ///
     /// # Safety
     /// `data` came from `alloc` for the same values.
@@ -153,7 +154,7 @@ pub trait Backend: Sync {
     /// Enqueues a copy on `stream` of `device`, which is one of the two sides' and this backend's.
     ///
     /// # Safety
-    /// Both sides stay alive until the stream has got here; elements of the destination are
+    /// Both sides stay allocated until the stream has completed it; elements of the destination are
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
@@ -179,7 +180,7 @@ pub trait Backend: Sync {
         }
     }
 
-    /// How [`Backend::copy`] would do it, in a few words.
+    /// How [`Backend::copy`] would copy, as text.
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
         Ok("asked when it is carried out")
     }
@@ -189,12 +190,12 @@ pub trait Backend: Sync {
         unsupported(Lack::QUESTIONS)
     }
 
-    /// What kind of memory an address is in.
+    /// The kind of memory of an address.
     fn pointer(&self, data: *const c_void) -> Result<Pointer> {
         unsupported(Lack::QUESTIONS)
     }
 
-    /// Makes the driver know memory of the host, for faster and asynchronous copies.
+    /// Registers (pins) host memory, for faster and asynchronous copies.
     ///
     /// # Safety
     /// `nbytes` bytes from `data` on stay allocated until `host_unregister`.
@@ -210,7 +211,7 @@ pub trait Backend: Sync {
         unsupported(Lack::REGISTRATION)
     }
 
-    /// Whose default stream orders the memory at `data`, which was given as `device`'s.
+    /// The device whose default stream orders the memory at `data`, given as `device`'s.
     fn home(&self, device: DLDevice, data: *const c_void) -> Result<DLDevice> {
         Ok(device)
     }
@@ -220,8 +221,8 @@ pub trait Backend: Sync {
         a == b
     }
 
-    /// Waits until the CPU may read and write memory of `device` whose work is on a stream;
-    /// `idle`: what the stream was given does not concern it.
+    /// Waits until the CPU may access memory of `device` whose work is on a stream; `idle`: no work
+    /// on the stream uses it.
     ///
     /// # Safety
     /// As [`Backend::stream_sync`].
@@ -230,7 +231,7 @@ pub trait Backend: Sync {
         if idle { Ok(()) } else { unsafe { self.stream_sync(work.0, work.1) } }
     }
 
-    /// A stream that does not wait for the default stream.
+    /// Creates a stream that does not synchronize with the default stream.
     fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         unsupported(Lack::STREAMS)
     }
@@ -249,7 +250,7 @@ pub trait Backend: Sync {
     /// `stream` is NULL or the device's.
     unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()>;
 
-    /// Whether the stream could be waited for: not while it is being captured.
+    /// Whether the stream can be waited for: not while it is being captured.
     ///
     /// # Safety
     /// As [`Backend::stream_sync`].
@@ -278,7 +279,7 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
-    /// The event happens when `stream` has got here.
+    /// Records an event: it completes after the work enqueued on `stream` so far.
     ///
     /// # Safety
     /// Both are the device's.
@@ -286,7 +287,7 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
-    /// Later work of `stream` starts after the event.
+    /// Makes later work of `stream` wait for the event.
     ///
     /// # Safety
     /// `stream` is the device's; the event is one of this backend.
@@ -294,8 +295,8 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
-    /// Later work of the consumer starts after what the producer has been given until now. For a
-    /// consumer that is being captured, a default stream has nothing pending.
+    /// Makes later work of the consumer wait for the work enqueued on the producer so far. For a
+    /// consumer that is being captured, a default stream counts as idle.
     ///
     /// # Safety
     /// Both are streams of their devices, which are this backend's.
@@ -315,8 +316,8 @@ pub trait Backend: Sync {
         }
     }
 
-    /// An event that happens when `stream` has got here. What is captured never happens, so a
-    /// stream that is being captured is refused.
+    /// An event that completes after the work on `stream` so far. A captured event never completes,
+    /// so a stream that is being captured is an error.
     ///
     /// # Safety
     /// `stream` is the device's.
@@ -335,7 +336,7 @@ pub trait Backend: Sync {
         }
     }
 
-    /// Moves an event of [`Backend::mark`] to where `stream` is now.
+    /// Records an event of [`Backend::mark`] again on `stream`.
     ///
     /// # Safety
     /// As [`Backend::mark`].
@@ -347,8 +348,8 @@ pub trait Backend: Sync {
         }
     }
 
-    /// Later work of `stream` starts after an event of [`Backend::mark`]. A stream that is being
-    /// captured cannot wait for it, and is refused unless it has happened.
+    /// Makes later work of `stream` wait for an event of [`Backend::mark`]. A stream that is being
+    /// captured cannot wait for it: an error unless it has completed.
     ///
     /// # Safety
     /// As [`Backend::event_wait`].
@@ -357,12 +358,12 @@ pub trait Backend: Sync {
         unsafe { self.event_wait(device, event, stream) }
     }
 
-    /// Whether a device reaches the memory of another one: 0 it cannot, 1 it could, 2 it does.
+    /// Whether a device can access the memory of another one: 0 no, 1 yes, 2 enabled.
     fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
         unsupported(Lack::PEERS)
     }
 
-    /// Lets a device reach the memory of another one, or ends that.
+    /// Enables or disables a device's access to the memory of another one.
     fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
         unsupported(Lack::PEERS)
     }
@@ -375,7 +376,7 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
-    /// Whether an event has happened.
+    /// Whether an event has completed.
     ///
     /// # Safety
     /// `event` is the device's.

@@ -1,4 +1,4 @@
-//! The CPU as a backend: everything is done when the call returns, so it needs no streams.
+//! The CPU as a backend: all functions are synchronous, so it needs no streams.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::device_type;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// Memory of the host.
+/// Host memory.
 pub struct Host;
 
 fn no_stream(stream: Stream) -> Result<()> {
@@ -38,7 +38,7 @@ impl Backend for Host {
     ) -> Result<NonNull<c_void>> {
         no_stream(stream)?;
         let error = Error::new(DLRS_NOMEM).value(nbytes as i64).detail("out of memory, bytes");
-        // In front of the data stands where the memory starts.
+        // The start of the memory is stored before the data.
         let head = size_of::<NonNull<u8>>() as u64;
         let total = nbytes.checked_add(align_bytes).and_then(|n| n.checked_add(head));
         let total = total.and_then(|n| isize::try_from(n).ok()).ok_or(error)?;

@@ -1,4 +1,4 @@
-//! Devices: what a copy is (`plan`), who carries it out (`cpu` in memory of the host, a `backend`
+//! Devices: the description of a copy (`plan`), its execution (`cpu` in host memory, a `backend`
 //! from the `registry` elsewhere), and conversions (`cast`).
 pub mod backend;
 #[cfg(feature = "cast")]

@@ -1,5 +1,5 @@
-//! The loops of a simplified plan: the one description that ops, splits for threads and the choice
-//! of an op share.
+//! The loops of a simplified plan, as used by ops, by splits for threads and for the choice of an
+//! op.
 use super::plan::{Dim, Item, MAX_NDIM, Plan};
 use crate::array::Array;
 pub use dlpack_kernels::Loop;
@@ -14,20 +14,20 @@ pub fn only(i: usize) -> Set {
 
 const _: () = assert!(MAX_NDIM <= Set::BITS as usize);
 
-/// No loop's number, and none that counting up or down from it gives either.
+/// No loop: neither are its neighbours.
 const NO_LOOP: usize = usize::MAX / 2;
 
-/// Nested loops over items: outermost first, sorted by destination stride; what is dense on both
-/// sides is part of the item. A view of a simplified plan, of which one loop may have been split:
-/// the part for a thread is a nest, too, and the plan is not copied.
+/// Nested loops over items: outermost first, sorted by destination stride; loops that are dense on
+/// both sides are part of the item. A view of a simplified plan, of which one loop may have been
+/// split: the part for a thread is a nest, too, and the plan is not copied.
 #[derive(Clone, Copy)]
 pub struct Nest<'a> {
     /// Source item (0, …, 0).
     pub src: *const u8,
     /// Destination item (0, …, 0).
     pub dst: *mut u8,
-    /// Where in `src` the first item's bits start; negative for a plan of bits whose destination
-    /// could not be flipped at whole bytes. 0 for bytes.
+    /// The first item's bit offset from `src`; negative for a plan of bits whose destination could
+    /// not be reversed at whole bytes. 0 for bytes.
     pub src_bit: i64,
     /// The same in `dst`.
     pub dst_bit: i64,
@@ -36,13 +36,13 @@ pub struct Nest<'a> {
     /// Bytes of the whole plan's output, of which this may be a part.
     pub whole_bytes: u64,
     plan: &'a Plan,
-    /// The loop that was split ([`NO_LOOP`] for none) and what is left of its extent. Not an
-    /// `Option`: its empty payload, looked at before its tag, is an alarm of valgrind's.
+    /// The loop that was split ([`NO_LOOP`] for none) and the rest of its extent. Not an `Option`:
+    /// its payload may be read before its tag, which valgrind reports.
     split: (usize, i64),
 }
 
 impl<'a> Nest<'a> {
-    /// All of a simplified plan. Destination strides that are still negative (bits) are turned.
+    /// All of a simplified plan. Destination strides that are still negative (bits) are reversed.
     pub fn new(plan: &'a Plan) -> Nest<'a> {
         let Plan { src, dst, item, .. } = *plan;
         let (mut src_bit, mut dst_bit) = (0, 0);
@@ -94,7 +94,7 @@ impl<'a> Nest<'a> {
         self.at(self.len().wrapping_sub(1 + i))
     }
 
-    /// `n` turns of loop `i`, from `first` on; for bits, `first` strides must be whole bytes.
+    /// `n` iterations of loop `i`, from `first` on; for bits, `first` strides must be whole bytes.
     pub fn split(&self, i: usize, first: usize, n: usize) -> Nest<'a> {
         let unit = if matches!(self.item, Item::Bytes(_)) { 1 } else { 8 };
         let Dim { src, dst, .. } = self.dim(i);
@@ -113,8 +113,8 @@ impl<'a> Nest<'a> {
         Nest { src, dst, item: Item::Bytes(n), ..*self }
     }
 
-    /// Calls `visit(source, destination)` with the offsets, in the unit of the item, of every turn
-    /// of all loops but those in `inside`.
+    /// Calls `visit(source, destination)` with the offsets, in the unit of the item, for every
+    /// iteration of all loops but those in `inside`.
     #[inline(never)]
     pub fn walk(&self, inside: Set, visit: &mut dyn FnMut(i64, i64)) {
         let (mut src, mut dst) = (0i64, 0i64);

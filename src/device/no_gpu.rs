@@ -1,4 +1,4 @@
-//! In the place of `gpu` where neither CUDA nor ROCm is built in.
+//! Replaces `gpu` in builds without CUDA and ROCm.
 
 use core::ffi::c_char;
 
@@ -12,7 +12,7 @@ pub fn of(_: DeviceCode) -> Option<&'static dyn Backend> {
     None
 }
 
-/// Refused: no driver is loaded.
+/// An error: there is no driver.
 ///
 /// # Safety
 /// None is needed.

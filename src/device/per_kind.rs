@@ -1,8 +1,8 @@
-//! What callers set for a kind of device: backends, allocators.
+//! Tables that callers set per device type: backends, allocators.
 //!
-//! A table of the caller's is copied when it is set, and the copy stays for good. So it is read
-//! once, as far as the caller's struct goes; a thread that found it may use it while another one is
-//! set; and whoever allocated is known for as long as the memory lives.
+//! A caller's table is copied when it is set, and the copy is never freed. So it is read once, with
+//! the size of the caller's struct; a thread may use it while another one is set; and memory can be
+//! freed by the table that allocated it.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -16,13 +16,13 @@ use crate::platform;
 
 /// Codes of device types are below this.
 const KINDS: usize = 32;
-/// So many copies need no memory.
+/// Number of copies without allocation.
 const PLACES: usize = 16;
 
 /// A table for each kind of device, or none.
 pub struct PerKind<T: 'static> {
     now: [AtomicPtr<Kept<T>>; KINDS],
-    /// All copies, the last one first: the same table is kept once, however often it is set.
+    /// All copies, the last one first: equal tables have one copy.
     kept: AtomicPtr<Kept<T>>,
     places: [UnsafeCell<MaybeUninit<Kept<T>>>; PLACES],
     used: AtomicUsize,
@@ -54,14 +54,15 @@ impl<T: Copy + PartialEq> PerKind<T> {
         usize::try_from(device_type).ok().and_then(|code| self.now.get(code))
     }
 
-    /// The table of a kind. Two calls may answer differently: a decision asks once.
+    /// The table of a kind. Two calls may return different ones: call it once per decision.
     pub fn get(&self, device_type: DeviceCode) -> Option<&'static T> {
         let kept = self.slot(device_type)?.load(Acquire);
         // SAFETY: NULL or a copy, which stays and is never written again.
         unsafe { kept.as_ref() }.map(|kept| &kept.table)
     }
 
-    /// Sets the table of a kind, read from `given`, or none; returns where the one before was.
+    /// Sets the table of a kind, read from `given`, or none; returns the address of the previous
+    /// struct.
     pub fn set(&self, device_type: DeviceCode, new: Option<(*mut T, T)>) -> Result<*mut T> {
         let slot = self.slot(device_type).filter(|_| device_type::known(device_type));
         let Some(slot) = slot else { return Err(unknown(device_type)) };

@@ -1,9 +1,9 @@
-//! A plan in pieces that fit into memory of a given size, and a piece by way of such memory.
+//! Splits a plan into pieces that fit into a staging buffer.
 
 use super::plan::{Dim, Item, Plan};
 use crate::error::Result;
 
-/// Calls `carry_out` with the pieces of a simplified plan of bytes, one by one; each moves at most
+/// Calls `carry_out` with the pieces of a simplified plan of bytes, one by one; each copies at most
 /// `most` bytes.
 pub fn each(
     plan: &Plan,
@@ -41,7 +41,7 @@ pub fn halve(plan: &mut Plan, memory: *mut u8, back: bool) {
     plan.simplify();
 }
 
-/// The same copy the other way round.
+/// The copy in the opposite direction.
 pub fn reversed(plan: &Plan) -> Plan {
     let mut back = *plan;
     (back.src, back.dst) = (plan.dst, plan.src.cast_mut());
@@ -63,7 +63,7 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// Pieces that move at most so many bytes each. A plan of bits is one piece.
+    /// Pieces of at most so many bytes. A plan of bits is one piece.
     pub fn new(plan: &'a Plan, most: usize) -> Pieces<'a> {
         let Item::Bytes(nbytes) = plan.item else {
             return Pieces { plan, most: 0, cut: 0, block: plan.dim(0).n };

@@ -1,11 +1,11 @@
-//! The byte plan: what a backend is asked to copy. Pointers, extents, strides; no tensors.
+//! The byte plan: a copy for a backend. Pointers, extents, strides; no tensors.
 //!
 //! [`Plan::simplify`] brings a plan into its normal form; no byte is read or written.
 
 use crate::array::Array;
 pub use crate::layout::MAX_NDIM;
 
-/// What one element is made of, and with it the unit of the strides.
+/// The kind of element, which is the unit of the strides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item {
     /// Whole bytes; strides count bytes.
@@ -49,7 +49,7 @@ impl Dim {
     /// A dimension that is not there.
     pub const NONE: Dim = Dim { n: 1, src: 0, dst: 0 };
 
-    /// What dimensions are sorted by, the largest outermost.
+    /// The sort key of dimensions, the largest outermost.
     #[inline(always)]
     fn key(&self) -> (u64, u64) {
         (self.dst.unsigned_abs(), self.src.unsigned_abs())
@@ -64,8 +64,8 @@ impl Dim {
     }
 }
 
-/// Dimensions on their way into normal form, one after the other, the outermost first: those of
-/// extent 1 are dropped, and one that follows the one before becomes one with it.
+/// Normalises dimensions one by one, the outermost first: drops extents of 1, and merges contiguous
+/// ones.
 struct Gathered {
     /// The innermost so far, which may grow; of extent 1 if there is none.
     last: Dim,
@@ -76,7 +76,7 @@ struct Gathered {
 impl Gathered {
     const NONE: Gathered = Gathered { last: Dim::NONE, sorted: true };
 
-    /// One more; the one before, if it is done.
+    /// Adds one; returns the previous one, if it is complete.
     #[inline(always)]
     fn add(&mut self, dim: Dim) -> Option<Dim> {
         if dim.n == 1 {
@@ -206,8 +206,8 @@ impl Plan {
         }
     }
 
-    /// As [`Plan::settle`], of what only bits have left: dimensions that have become one may be
-    /// turned though each of them could not, and follow their neighbours then.
+    /// As [`Plan::settle`], for plans of bits: merged dimensions may be reversed though each of
+    /// them could not, and merge with their neighbours then.
     #[inline(never)]
     fn settle_bits(&mut self) {
         while (0..self.ndim()).fold(false, |found, i| {
@@ -225,8 +225,8 @@ impl Plan {
         }
     }
 
-    /// Whether a step of each dimension passes all that lies inside it in the destination, so that
-    /// no two elements share a unit. Of a plan in its normal form.
+    /// Whether each destination stride exceeds the extent of all inner dimensions, so that no two
+    /// elements share a unit. For a plan in normal form.
     #[inline]
     pub fn is_nested(&self) -> bool {
         let (Item::Bytes(slot) | Item::Bits { dst_slot: slot, .. }) = self.item;

@@ -1,4 +1,4 @@
-//! A backend of the caller's: a table of C functions, asked as any other [`Backend`].
+//! A backend of the caller: a table of C functions, as a [`Backend`].
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, null, null_mut};
@@ -276,7 +276,7 @@ unsafe fn words(text: *const c_char) -> &'static str {
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
 }
 
-/// Calls a slot with the context first and the fault last, and reads its answer.
+/// Calls a function of the table with the context first and the fault last, and reads the result.
 macro_rules! ask {
     ($table:expr, $slot:ident, $lack:ident $(, $argument:expr)*) => {{
         let Some(slot) = $table.$slot else { return unsupported(Lack::$lack) };
@@ -287,7 +287,7 @@ macro_rules! ask {
     }};
 }
 
-/// What the status and the fault say together.
+/// The error of a status and a fault.
 fn answer(status: i32, fault: &dlrs_fault) -> Result<()> {
     if status == DLRS_OK as i32 {
         return Ok(());
@@ -462,7 +462,7 @@ impl Backend for Plugged {
     }
 
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
-        // One that nobody could wait for, or give back, is of no use.
+        // One that cannot be waited for or destroyed is an error.
         let waits = self.0.event_wait.is_some() || self.0.event_sync.is_some();
         if self.0.event_record.is_none() || self.0.event_destroy.is_none() || !waits {
             return unsupported(Lack::EVENTS);

@@ -1,10 +1,10 @@
-//! A point in the work of a device: after it, memory is ready.
+//! A point in the work of a device after which memory is ready.
 
 use super::backend::{Backend, Event, Queue};
 use crate::abi::DLDevice;
 use crate::error::{Result, Status::*};
 
-/// An event that was recorded on a stream, and whose it is. Copies of it are of the same event.
+/// An event that was recorded on a stream, and its device. Copies share the event.
 #[derive(Clone, Copy)]
 pub struct Ready {
     backend: &'static dyn Backend,
@@ -19,17 +19,17 @@ impl PartialEq for Ready {
 }
 
 /// # Safety
-/// For all that asks a driver: the event was not ended, and the stream is its device's.
+/// For all calls of a driver: the event was not destroyed, and the stream is its device's.
 #[allow(clippy::missing_safety_doc)]
 impl Ready {
-    /// Where the stream is now.
+    /// Records an event after the work on the stream so far.
     pub unsafe fn record(backend: &'static dyn Backend, (device, stream): Queue) -> Result<Ready> {
         // SAFETY: the caller's word.
         let event = unsafe { backend.mark(device, stream)? };
         Ok(Ready { backend, device, event })
     }
 
-    /// Where the stream is now, in place of what it was.
+    /// Records it again, after the work on the stream so far.
     pub unsafe fn again(&self, (device, stream): Queue) -> Result<()> {
         // SAFETY: the caller's word.
         unsafe { self.backend.mark_again(device, self.event, stream) }
@@ -44,7 +44,7 @@ impl Ready {
         self.is_of(backend).then_some(self.event)
     }
 
-    /// Later work of a stream starts after it; where the stream cannot wait for it, the call does.
+    /// Makes later work of a stream wait for it; where the stream cannot, the call waits.
     pub unsafe fn before(&self, backend: &dyn Backend, (device, stream): Queue) -> Result<()> {
         // SAFETY: the caller's word.
         unsafe {
@@ -62,8 +62,8 @@ impl Ready {
         unsafe { self.backend.event_sync(self.device, self.event) }
     }
 
-    /// Whether it has happened. A fault of the device counts as its end: nothing is in use after
-    /// it; an answer that a capture forbids does not. A backend that cannot be asked is waited for.
+    /// Whether it has completed. A device error counts as completion: nothing is in use after it;
+    /// an error because of a capture does not. Without event_query the call waits.
     pub unsafe fn is_over(&self) -> bool {
         // SAFETY: the caller's word.
         let answer = unsafe {
@@ -80,8 +80,8 @@ impl Ready {
         }
     }
 
-    /// Gives the event back; who waits for it still waits. When the driver refuses, at the end of
-    /// the process or after a fork, it goes with the process.
+    /// Destroys the event; pending waits for it are not affected. If the driver fails, at the end
+    /// of the process or after a fork, it is leaked.
     pub unsafe fn end(self) {
         // SAFETY: the caller's word.
         let _ = unsafe { self.backend.event_destroy(self.device, self.event) };

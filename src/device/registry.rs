@@ -1,4 +1,4 @@
-//! Which backend serves which kind of device: one that was registered, else one of the library's.
+//! The backend of each device type: a registered one, else one of the library's.
 
 use super::backend::Backend;
 use super::gpu;
@@ -34,17 +34,17 @@ pub fn of(
     }
 }
 
-/// The backend that serves a device type, if any does.
+/// The backend of a device type, if any.
 pub fn find(device_type: DeviceCode) -> Option<&'static dyn Backend> {
     of(device_type, registered(device_type))
 }
 
-/// The backend that serves a device type; without one, says so.
+/// The backend of a device type; else an error.
 pub fn required(device_type: DeviceCode) -> Result<&'static dyn Backend> {
     find(device_type).ok_or_else(|| unserved(device_type))
 }
 
-/// No backend serves a device type.
+/// A device type has no backend.
 #[cold]
 pub fn unserved(device_type: DeviceCode) -> Error {
     lacking(device_type, "no backend serves this kind of device")
@@ -56,7 +56,7 @@ pub fn no_driver(device_type: DeviceCode) -> Error {
     lacking(device_type, "no driver is loaded for this kind")
 }
 
-/// Kinds of devices whose backend this build was made without, and how to have one.
+/// Device types whose backend this build lacks, and the remedy.
 const LEFT_OUT: &[([DLDeviceType; 3], &str)] = &[
     #[cfg(not(feature = "cuda"))]
     (
@@ -77,8 +77,8 @@ fn lacking(device_type: DeviceCode, otherwise: &'static str) -> Error {
     error.value(device_type.into()).detail(left_out.map_or(otherwise, |&(_, words)| words))
 }
 
-/// Registers a backend, read from the caller's struct, for a device type, or none; returns where
-/// the one before was.
+/// Registers a backend, read from the caller's struct, for a device type, or none; returns the
+/// address of the previous struct.
 pub fn register(
     device_type: DeviceCode,
     new: Option<(*mut dlrs_backend, dlrs_backend)>,

@@ -1,4 +1,4 @@
-//! What the operating system and the machine give: memory, threads, where addresses can lie.
+//! The operating system and the machine: memory, threads, the range of addresses.
 //!
 //! The only folder, besides the SIMD kernels, in which code differs between targets; a test looks
 //! for `cfg` elsewhere. Each system's file defines the same names.

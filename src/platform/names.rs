@@ -1,4 +1,4 @@
-//! What a system calls a library.
+//! File names of a library per system.
 
 use core::ffi::CStr;
 
@@ -8,6 +8,6 @@ pub struct Names {
     pub loaded: &'static [&'static CStr],
     /// Those to be loaded then.
     pub opened: &'static [&'static CStr],
-    /// Words for when there is none.
+    /// The text if there is none.
     pub missing: &'static str,
 }

@@ -27,7 +27,7 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
 #[derive(Clone, Copy)]
 pub struct Library(pub(super) *mut c_void);
 
-/// Where the process has a symbol, which then stands for its neighbours.
+/// Where the process has a symbol, which implies its neighbours.
 ///
 /// # Safety
 /// `name` ends with NUL.
@@ -68,13 +68,13 @@ pub unsafe fn symbol(library: Library, name: *const c_char) -> *mut c_void {
     unsafe { libc::dlsym(library.0, name) }
 }
 
-/// What one thread holds at a time.
+/// A lock.
 pub struct Lock(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: it is made for threads to share.
 unsafe impl Sync for Lock {}
 
-/// While it lives, the lock is this thread's.
+/// A guard: the lock is held while it exists.
 pub struct Held<'a>(&'a Lock);
 
 impl Lock {
@@ -123,8 +123,8 @@ pub const HIPRTC: Names = Names {
     missing: "AMD's hiprtc library is not found: libhiprtc.so.7, .6 or .5",
 };
 
-/// Processors that the calling thread may run on, and so the threads it makes; where the system
-/// does not tell, those that are on line.
+/// Processors that the calling thread, and so the threads it creates, may run on; where the system
+/// does not report them, those that are online.
 pub fn processors() -> usize {
     let allowed = affinity();
     if allowed > 0 {

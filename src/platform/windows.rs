@@ -65,13 +65,13 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
-/// What one thread holds at a time.
+/// A lock.
 pub struct Lock(UnsafeCell<Handle>);
 
 // SAFETY: it is made for threads to share.
 unsafe impl Sync for Lock {}
 
-/// While it lives, the lock is this thread's.
+/// A guard: the lock is held while it exists.
 pub struct Held<'a>(&'a Lock);
 
 impl Lock {

@@ -1,5 +1,5 @@
-//! Numbers that do not follow one another, by way of memory in which they do: the copy engine
-//! brings them there, and from there to where they go, piece by piece.
+//! Conversion of numbers that are not contiguous, through a staging buffer in which they are: the
+//! copy engine gathers and scatters them, piece by piece.
 use core::ptr::NonNull;
 
 use super::cursor::{DIMS, Dims, Side};

@@ -1,5 +1,5 @@
-//! Which op a copy takes, by two questions: which loop is dense in the destination, and which in
-//! the source?
+//! Chooses the op of a copy by two criteria: which loop is dense in the destination, and which in
+//! the source.
 use dlpack_kernels::LINE;
 
 use super::level::kernels;
@@ -40,8 +40,8 @@ impl Op {
 /// Items that are copied one by one before a vector kernel is ready.
 const FEW: u64 = 128;
 
-/// Bytes that a permutation of two vectors reaches. A program of shuffles transposes many matrices
-/// as small as this at a time, where a transpose would transpose each by itself.
+/// Bytes of a permutation of two vectors. A program of shuffles transposes many such small matrices
+/// at a time, a transpose each by itself.
 const SMALL_MATRIX: usize = 2 * LINE;
 
 /// The op of a nest.
@@ -78,7 +78,7 @@ fn chosen(nest: &Nest) -> Op {
     }
 }
 
-/// Where the output of a simplified plan goes, in words to follow the op's name.
+/// How the output of a simplified plan is written, as text after the op's name.
 pub fn outlet(plan: &Plan) -> &'static str {
     let nest = Nest::new(plan);
     let reach = policy::reach(nest.whole_bytes);
@@ -96,7 +96,7 @@ pub fn outlet(plan: &Plan) -> &'static str {
     }
 }
 
-/// Carries a nest out on the calling thread.
+/// Executes a nest on the calling thread.
 ///
 /// # Safety
 /// As [`super::copy`].
@@ -109,20 +109,20 @@ pub(super) unsafe fn serial(nest: &Nest) {
             Item::Bits { .. } => return op::bits::copy(nest, reach, near),
             Item::Bytes(_) => carry_out(nest, reach),
         }
-        // Non-temporal stores come before whatever follows.
+        // Orders non-temporal stores before what follows.
         if reach.stream | reach.stream_scattered {
             (kernels().fence)();
         }
     }
 }
 
-/// Carries out a nest of bytes that are in the first-level cache, on both sides.
+/// Executes a nest of bytes that are in L1, on both sides.
 unsafe fn near(nest: &Nest) {
     // SAFETY: the caller's promise.
     unsafe { carry_out(nest, Reach::NEAR) }
 }
 
-/// Carries out a nest of bytes by its op.
+/// Executes a nest of bytes by its op.
 unsafe fn carry_out(nest: &Nest, reach: Reach) {
     // SAFETY: the caller's promise.
     unsafe {

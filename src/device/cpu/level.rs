@@ -1,4 +1,4 @@
-//! Which kernels to use: asked of the processor once, and settable by tests.
+//! The kernels in use: detected once, and settable by tests.
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 

@@ -11,10 +11,10 @@
 //!   Bits       items that are not whole bytes, between     ┘
 //!              unpacking and packing
 //! ```
-//! [`Nest`](super::nest::Nest) describes the loops, and nothing else does: a part for a thread is a
-//! split of it. [`choose`] names the op by two questions: which loop is dense in the destination,
-//! and which in the source? The vector kernels are in a package of their own (`kernels/`), compiled
-//! for speed. [`policy`] tells, from the sizes of the caches, when stores are non-temporal.
+//! [`Nest`](super::nest::Nest) describes the loops; a part for a thread is a split of it.
+//! [`choose`] selects the op by two criteria: which loop is dense in the destination, and which in
+//! the source. The vector kernels are in a separate package (`kernels/`), compiled for speed.
+//! [`policy`] decides, from the sizes of the caches, when stores are non-temporal.
 mod choose;
 mod level;
 mod op;
@@ -29,7 +29,7 @@ pub use threads::{Parallel, ParallelFor, parts, side_by_side, worth};
 use super::plan::{Item, Plan};
 use crate::error::Result;
 
-/// Copies, and leaves the plan simplified. Infallible: when a worker cannot be had, the caller does
+/// Copies, and leaves the plan simplified. Infallible: if no thread can be created, the caller does
 /// its part.
 ///
 /// # Safety

@@ -1,6 +1,5 @@
-//! When a copy uses non-temporal stores, what is prefetched, and what is worth a thread: one row of
-//! sizes in bytes, computed from those of the caches as the processor reports them, whoever made
-//! it.
+//! Thresholds for non-temporal stores, prefetches and threads: one row of sizes in bytes, computed
+//! from the cache sizes that the processor reports, for all vendors.
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -9,28 +8,26 @@ use crate::platform;
 /// One column of the row.
 #[derive(Clone, Copy)]
 enum Size {
-    /// The second-level cache, of one core.
+    /// L2 of one core.
     Second,
-    /// Of it, one way: lines so far apart compete for the same places.
+    /// One way of L2: lines so far apart are in the same set.
     Way,
-    /// Outputs that are larger than the second level holds beside their source: what is read far
-    /// apart is worth prefetching.
+    /// Outputs from which reads that are far apart are prefetched: output and source exceed L2.
     PrefetchFrom,
-    /// Whole outputs of transposes and shuffles, which read lines far apart, are written by
-    /// non-temporal stores: plain ones would read each line from memory in an order that nothing
-    /// foresees.
+    /// Outputs from which transposes and shuffles use non-temporal stores: plain stores would read
+    /// each line from memory in an order that the hardware does not prefetch.
     ScatteredFrom,
-    /// All others are, too: source and destination together do not fit into the last level.
+    /// Outputs from which all others do, too: source and destination exceed the last-level cache.
     StreamFrom,
     /// Bytes that are worth a thread.
     ThreadFrom,
-    /// The least of the last four: below, there is nothing to decide.
+    /// The least of the last four: no decision is needed below.
     Near,
 }
 
 const SIZES: usize = 7;
 
-/// 0: not asked yet.
+/// 0: not computed yet.
 static ROW: [AtomicUsize; SIZES] = [const { AtomicUsize::new(0) }; SIZES];
 
 impl Size {
@@ -46,7 +43,7 @@ impl Size {
         ROW[self as usize].store(bytes.max(1), Relaxed);
     }
 
-    /// Asks the processor.
+    /// Queries the processor.
     #[cold]
     #[inline(never)]
     fn asked(self) -> usize {
@@ -61,15 +58,15 @@ impl Size {
             (Size::Near, (second / 2).min(last / 8)),
         ];
         for (size, bytes) in rows {
-            // What a test has set stays.
+            // Values set by a test stay.
             let _ = ROW[size as usize].compare_exchange(0, bytes.max(1), Relaxed, Relaxed);
         }
         ROW[self as usize].load(Relaxed)
     }
 }
 
-/// What memory moves in about ten times the time that it takes to make and join a thread (20 us
-/// when nothing else runs), on most machines: less is done sooner by the thread that is there.
+/// About the bytes copied in ten times the time to create and join a thread (20 us on an idle
+/// machine): smaller parts are faster on the calling thread.
 const THREAD_FROM: usize = 4 << 20;
 
 /// The bytes that are worth a thread.
@@ -77,7 +74,7 @@ pub(super) fn thread_from() -> u64 {
     Size::ThreadFrom.of() as u64
 }
 
-/// The second-level cache of one core, in bytes.
+/// L2 of one core, in bytes.
 pub(super) struct Caches {
     /// Of it all.
     pub(super) second: usize,
@@ -85,7 +82,7 @@ pub(super) struct Caches {
     pub(super) way: usize,
 }
 
-/// The second-level cache.
+/// L2.
 pub(super) fn caches() -> Caches {
     Caches { second: Size::Second.of(), way: Size::Way.of() }
 }
@@ -112,12 +109,12 @@ pub(super) struct Reach {
     pub(super) stream: bool,
     /// So are whole outputs of transposes and shuffles, earlier than others.
     pub(super) stream_scattered: bool,
-    /// What is read far apart is worth prefetching.
+    /// Reads that are far apart are prefetched.
     pub(super) prefetch: bool,
 }
 
 impl Reach {
-    /// What stays in the first-level cache.
+    /// Fits into L1.
     pub(super) const NEAR: Reach =
         Reach { stream: false, stream_scattered: false, prefetch: false };
 }
@@ -145,7 +142,7 @@ struct Told {
 }
 
 impl Told {
-    /// What most have, where the machine does not tell, or what cannot be.
+    /// Defaults, where the machine reports nothing or an impossible value.
     const USUAL: Told = Told { second: 512 << 10, ways: 8, last: 8 << 20 };
 
     fn read() -> Told {
@@ -153,12 +150,12 @@ impl Told {
         let second =
             if (64 << 10..=64 << 20).contains(&second) { second } else { Self::USUAL.second };
         let ways = if (1..=64).contains(&ways) { ways } else { Self::USUAL.ways };
-        // A processor without a third level is told so.
+        // A processor without L3 reports none.
         let last = if last <= 1 << 30 { last.max(second) } else { Self::USUAL.last };
         Told { second, ways, last }
     }
 
-    /// As CPUID describes them: leaf 4, or its twin of the other maker.
+    /// From CPUID: leaf 4, or AMD's equivalent.
     #[cfg(target_arch = "x86_64")]
     fn asked() -> Told {
         use core::arch::x86_64::{__cpuid, __cpuid_count};
@@ -190,7 +187,7 @@ impl Told {
         told
     }
 
-    /// As the system tells.
+    /// As the system reports.
     #[cfg(not(target_arch = "x86_64"))]
     fn asked() -> Told {
         let [second, ways, last] = platform::caches();

@@ -1,4 +1,4 @@
-//! Parts of a copy side by side: on threads made for this call and joined, or on the caller's.
+//! Parallel parts of a copy: on threads created for this call and joined, or on the caller's.
 //!
 //! No pool: nothing outlives the call, so fork and dlclose need no care.
 use core::ffi::c_void;
@@ -11,9 +11,9 @@ use crate::device::plan::{Dim, Item, Plan};
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, WORKERS_MOST};
 
-/// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
-/// below `n`, on threads of its choice, and returns 0 after the last. Nonzero: it could not, and
-/// has run none; the calling thread then does all the work.
+/// The caller's parallel loop: it calls `body(body_ctx, i)` once for every `i` below `n`, on
+/// threads of its choice, and returns 0 after the last. Nonzero: it has called none; the calling
+/// thread then does all the work.
 #[derive(Clone, Copy)]
 pub struct ParallelFor {
     /// The function.
@@ -43,10 +43,10 @@ impl Parallel {
     pub const ALONE: Parallel = Parallel { threads: 1, hook: None };
 }
 
-/// Where the number of threads is ours to decide: memory is saturated beyond.
+/// Most threads if the library decides: memory bandwidth is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
-/// A copy and how it is split: into parts of `each` turns of a loop, or bytes of the item.
+/// A copy and its split: into parts of `each` iterations of a loop, or bytes of the item.
 struct Split<'a> {
     nest: Nest<'a>,
     /// `None`: the bytes of the item.
@@ -105,7 +105,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// How many threads an output of so many bytes is worth.
+/// The number of threads for an output of so many bytes.
 pub fn worth(nbytes: u64, parallel: &Parallel) -> usize {
     let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
@@ -116,7 +116,7 @@ pub fn worth(nbytes: u64, parallel: &Parallel) -> usize {
     threads.min(useful)
 }
 
-/// Parts that are given to the caller's pool, and which of them have been taken.
+/// Parts for the caller's pool, and which of them have been started.
 struct Given {
     body: platform::Body,
     context: *mut c_void,
@@ -124,7 +124,7 @@ struct Given {
     taken: AtomicU64,
 }
 
-/// Carries out a part, the first time it is asked for.
+/// Executes a part, only once.
 unsafe extern "C" fn given(context: *mut c_void, i: usize) {
     // SAFETY: `side_by_side` gave it to the pool, which is done with it before that returns.
     let given = unsafe { &*context.cast::<Given>() };
@@ -135,8 +135,9 @@ unsafe extern "C" fn given(context: *mut c_void, i: usize) {
     }
 }
 
-/// Calls `body(context, i)` for every `i` below `parts`, side by side; false if the caller's pool
-/// cannot: then the caller does all. A pool that says that it did and did not is an error.
+/// Calls `body(context, i)` for every `i` below `parts`, in parallel; false if the caller's pool
+/// called none: then the caller does all. A pool that returns 0 without having called all is an
+/// error.
 ///
 /// # Safety
 /// The body may be called so, on several threads at a time.
@@ -190,14 +191,14 @@ fn bits_loop(nest: &Nest, parts: usize) -> Option<usize> {
     (0..fit).find(long).or_else(|| (0..fit).max_by_key(|&i| nest.dim(i).n))
 }
 
-/// How a nest is split; `None`: one thread does it.
+/// The split of a nest; `None`: one thread.
 fn split<'a>(nest: &Nest<'a>, parallel: &Parallel) -> Option<Split<'a>> {
     let threads = worth(nest.whole_bytes, parallel);
     if threads > 1 { Split::of(*nest, threads) } else { None }
 }
 
-/// In how many parts a simplified plan is carried out side by side, and the op of the first of
-/// them, and of the last, of which there may be less.
+/// The number of parallel parts of a simplified plan, and the ops of the first and of the last,
+/// which may be smaller.
 pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
     let nest = Nest::new(plan);
     let split = split(&nest, parallel);
@@ -209,7 +210,7 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
     (parts, [name(0), name(parts.saturating_sub(1))])
 }
 
-/// Carries out a simplified plan.
+/// Executes a simplified plan.
 ///
 /// # Safety
 /// As [`super::copy`].
@@ -218,7 +219,7 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     let nest = Nest::new(plan);
     // SAFETY: the caller's promise.
     unsafe {
-        // Less than a thread is worth.
+        // Too small for a thread.
         if nest.whole_bytes < thread_from() || !shared(&nest, parallel)? {
             serial(&nest);
         }
@@ -226,7 +227,7 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     Ok(())
 }
 
-/// Carries out a nest in parts, if it is worth that and the parts can be run.
+/// Executes a nest in parallel parts, if it is large enough and they can be run.
 ///
 /// # Safety
 /// As [`super::copy`].

@@ -1,6 +1,6 @@
-//! Items that are not whole bytes. Elements of 1 to 8 bits go through bytes, block by block: runs
-//! of the source are brought to whole bytes in a stage and unpacked, the bytes are copied by
-//! whichever op suits them, packed into the stage, and brought to runs of the destination. Wider
+//! Items that are not whole bytes. Elements of 1 to 8 bits are copied block by block: runs of the
+//! source are aligned to whole bytes in a staging buffer and unpacked to bytes, which are copied by
+//! the op for bytes, packed into the staging buffer, and written to runs of the destination. Wider
 //! items are copied as runs of bits.
 use core::mem::MaybeUninit;
 
@@ -12,17 +12,17 @@ use crate::array::Array;
 use crate::device::nest::{Nest, only};
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
-/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and turned
-/// they are bytes in the first-level cache.
+/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and transposed
+/// they are bytes in L1.
 const LARGE: usize = 16384;
-/// The same of others, whose ops need more of the stack.
+/// Those of others, whose ops need more of the stack.
 const SMALL: usize = 8192;
-/// Bytes behind them that the kernels may read and write.
+/// Bytes after them that the kernels may read and write.
 const BEHIND: usize = 64;
 /// Bits of a cache line.
 const LINE_BITS: i64 = 8 * LINE as i64;
 
-/// Carries out a simplified plan of bits; `bytes` does so with one of bytes in the caches.
+/// Executes a simplified plan of bits; `bytes` executes one of bytes in the caches.
 ///
 /// # Safety
 /// As [`super::super::copy`].
@@ -111,7 +111,7 @@ struct Side {
     rows: Plan,
 }
 
-/// The buffers of a block: bytes, and what waits for its turn.
+/// The buffers of a block: bytes, and the staging buffer.
 #[derive(Clone, Copy)]
 struct Space {
     bytes: *mut u8,
@@ -170,8 +170,8 @@ impl<'a> Blocks<'a> {
         self.axes.iter_mut().for_each(|axis| _ = axis.go(0));
     }
 
-    /// Takes up to `most` turns of a loop into the blocks, as far as there is room; in `units`, if
-    /// not all.
+    /// Adds up to `most` iterations of a loop to the blocks, if there is room; in `units`, if not
+    /// all.
     fn grow(&mut self, i: usize, most: usize, unit: usize) {
         let all = self.count();
         let room = self.room;
@@ -187,8 +187,8 @@ impl<'a> Blocks<'a> {
         self.axes.iter().map(|axis| axis.most as usize).product()
     }
 
-    /// Goes to the next block, along the source's runs first, then the destination's; whether it is
-    /// shaped as the one before. `None`: that was the last one.
+    /// Advances to the next block, along the source's runs first, then the destination's; returns
+    /// whether it has the shape of the previous one. `None`: that was the last one.
     fn next(&mut self) -> Option<bool> {
         let (near, last) = (self.near, self.last);
         let others = (0..last).rev().filter(|&i| i != near);
@@ -375,7 +375,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Bytes from this block's source to that of a block soon to come.
+    /// Bytes from this block's source to that of a later block, for prefetches.
     fn ahead(&self) -> isize {
         let (Some(near), Some(last)) = (self.axes.get(self.near), self.axes.get(self.last)) else {
             return 0;
@@ -396,7 +396,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl Side {
-    /// To be made.
+    /// Not filled yet.
     const NONE: Side = Side { n: 1, by: 0, rows: Plan::none() };
 
     /// Does what is to be done with each row, or with the rows of the innermost loop together, of

@@ -8,7 +8,7 @@ use crate::device::nest::{Nest, only};
 /// Bytes of an item beyond which repeating it is a copy of runs.
 pub(in super::super) use dlpack_kernels::FILL_MOST;
 
-/// Copies a nest whose source does not move in the innermost loop, and whose destination is dense
+/// Copies a nest whose source stride is 0 in the innermost loop, and whose destination is dense
 /// there.
 ///
 /// # Safety

@@ -5,8 +5,8 @@ use super::super::level::kernels;
 use super::super::policy::Reach;
 use crate::device::nest::{Nest, only};
 
-/// Bytes of the source that are prefetched ahead of the run in hand: enough to cover the time that
-/// memory takes, little enough to stay in the first-level cache.
+/// Bytes of the source that are prefetched ahead of the current run: enough to cover the latency of
+/// memory, few enough to stay in L1.
 const AHEAD: usize = 2048;
 
 /// Copies a nest of runs of 16 bytes or more.
@@ -21,8 +21,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
         // SAFETY: one run of the caller's.
         return unsafe { core::ptr::copy_nonoverlapping(nest.src, nest.dst, bytes) };
     }
-    // What follows one another is what the processor foresees by itself; of long runs it misses the
-    // first lines only.
+    // The hardware prefetches contiguous runs; of long runs only the first lines need a prefetch.
     let apart = inner.src.unsigned_abs() != bytes && inner.src != 0;
     let ahead = if reach.prefetch && apart { AHEAD.div_ceil(bytes.max(1)) } else { 0 };
     let rows = Rows {

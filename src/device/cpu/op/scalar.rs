@@ -1,10 +1,10 @@
-//! Item by item: right for everything, and the best for what is small.
+//! Item by item: for all nests, and the fastest for small ones.
 use dlpack_kernels::{LOOPS, Loop, items};
 
 use crate::device::nest::{Nest, only};
 
-/// Items of the innermost loop that a block takes of each line, where the source is nearer to dense
-/// in another loop: as many source lines stay in the first-level cache.
+/// Items of the innermost loop in a block, where the source is nearer to dense in another loop: as
+/// many source lines stay in L1.
 const BLOCK: usize = 64;
 
 /// Copies a nest.

@@ -1,6 +1,6 @@
-//! Shuffles: where the destination is dense over a short period of bytes, or has gaps that its
-//! lines leave alone, and the bytes come from nearby places of the source in any order. Channels
-//! and planes, every n-th item, reversals, small matrices.
+//! Shuffles: where the destination is dense over a short period of bytes, or has gaps that are not
+//! written, and the bytes come from nearby addresses of the source in any order. Channels and
+//! planes, every n-th item, reversals, small matrices.
 //!
 //! The loops in the period, and how many periods make whole cache lines, are the [`Shape`]; from it
 //! a program is made that the kernel runs.
@@ -15,7 +15,7 @@ use crate::device::nest::{Loop, Nest, Set, only};
 
 /// Loads for one line beyond which items are copied one by one as fast.
 const LOADS_PER_LINE: usize = 6;
-/// Items from which a program is worth making.
+/// Items from which a program pays.
 const ITEMS_LEAST: u64 = 1024;
 
 /// Which loops take part.
@@ -31,7 +31,7 @@ pub(in super::super) struct Shape {
     unit: Loop,
     /// Periods that make whole cache lines.
     units: usize,
-    /// A loop of other destinations that are made of the same source lines.
+    /// A loop of other destinations of the same source lines.
     beside: Loop,
     /// All of these.
     set: Set,
@@ -107,7 +107,7 @@ impl Shape {
         (fits && unit.n >= shape.units && shape.worth()).then_some(shape)
     }
 
-    /// Whether a line of the destination comes from few windows.
+    /// Whether a line of the destination needs few windows.
     fn worth(&self) -> bool {
         let periods = (LINE + self.pitch - 1).checked_div(self.pitch).unwrap_or(LINE);
         let span = self.unit.src.unsigned_abs().saturating_mul(periods);
@@ -140,7 +140,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
         beside_dst: shape.beside.dst,
         prefetch: reach.prefetch,
     };
-    // A test may have changed the level since the shape was found.
+    // A test may have changed the level since the shape was computed.
     let able = |found: &Shuffles| !gaps || found.window == LINE;
     let found = kernels().shuffles.filter(able);
     let found = found.filter(|found| made.make(&period, found.window).is_some());
@@ -151,8 +151,8 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
     let outer = (0..nest.len()).rev().find(|&i| shape.set & only(i) == 0);
     let next = outer.map_or(0, |i| nest.at(i).src);
     let program = made.program(units as isize * unit.src, bytes as isize, gaps, next);
-    // The ends of rows that are streamed are made beside, and copied: a plain store to a line that
-    // has just been streamed would wait until it has come back from memory.
+    // The ends of streamed rows are computed in a buffer, and copied: a plain store to a line just
+    // streamed would wait for memory.
     let ends = Program { lines: made.compact(), soon: &[], ..program };
     let mut made_beside = MaybeUninit::<[u8; BYTES_MOST]>::uninit();
     let made_beside: *mut u8 = made_beside.as_mut_ptr().cast();

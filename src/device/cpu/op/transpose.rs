@@ -17,8 +17,7 @@ pub(in super::super) struct Sides {
     rows: Side,
     /// Those in which the source is, with their destination strides.
     columns: Side,
-    /// How far the first column is from the nest's start: a source that runs backwards is read
-    /// forwards.
+    /// Offset of the first column from the nest's start: a reversed source is read forwards.
     start: [isize; 2],
     /// All of these.
     set: Set,
@@ -102,8 +101,8 @@ impl Sides {
     }
 }
 
-/// Cache lines of destination rows at a time, two at least: their source rows fit into those sets
-/// of the second-level cache that they share, or lines are lost before they are used.
+/// Cache lines of destination rows at a time, two at least: their source rows must fit into the
+/// sets of L2 that they share, or lines are evicted before they are used.
 fn lines(rows: &Side, item: usize) -> usize {
     let Caches { second, way } = policy::caches();
     let sets = rows.loops.iter().fold(1usize, |sets, step| {
@@ -124,7 +123,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
     unsafe { if far { past(nest, sides, reach) } else { near(nest, sides) } }
 }
 
-/// In the caches: without a stage, which would take much of a small stack.
+/// In the caches: without a staging buffer, which would need much of a small stack.
 #[inline(never)]
 unsafe fn near(nest: &Nest, sides: &Sides) {
     let mut lists = MaybeUninit::uninit();
@@ -142,7 +141,7 @@ unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
 
 unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let (kernels, item) = (kernels(), nest.bytes());
-    // The innermost of the other loops: matrices that follow one another.
+    // The innermost of the other loops: consecutive matrices.
     let next = (0..nest.len()).rev().find(|&j| sides.set & only(j) == 0);
     let how = How {
         stream: reach.stream_scattered,
