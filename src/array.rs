@@ -1,5 +1,6 @@
 //! A fixed-capacity array, uninitialised beyond its length.
 
+use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 
@@ -144,5 +145,32 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     /// The first `len` values of both have been written, and `len` is at most `N`.
     pub unsafe fn set_len(&mut self, len: usize) {
         self.len = len;
+    }
+}
+
+/// Constant texts in one, each closed by NUL. A table of texts has a pointer for each, which takes
+/// 48 bytes with its length and relocation.
+#[derive(Clone, Copy)]
+pub struct Texts(pub &'static str);
+
+impl Texts {
+    /// Those from `place` on.
+    pub fn skip(self, place: usize) -> Texts {
+        let mut rest = self.0.as_bytes();
+        for _ in 0..place {
+            let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
+            rest = rest.get(end + 1..).unwrap_or(&[]);
+        }
+        Texts(core::str::from_utf8(rest).unwrap_or(""))
+    }
+
+    /// Text `place`; empty when there are not so many.
+    pub fn c_str(self, place: usize) -> &'static CStr {
+        CStr::from_bytes_until_nul(self.skip(place).0.as_bytes()).unwrap_or(c"")
+    }
+
+    /// As [`Texts::c_str`].
+    pub fn get(self, place: usize) -> &'static str {
+        self.c_str(place).to_str().unwrap_or("")
     }
 }

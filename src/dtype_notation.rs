@@ -32,32 +32,58 @@ use Notation::*;
 
 /// Code, bits, and the type's name in the three notations, "" for none. PEP 3118's is the one of
 /// standard sizes.
-type Row = (DLDataTypeCode, u8, [&'static str; 3]);
+type Row = (DLDataTypeCode, u8, [Short; 3]);
+
+/// At most three letters: less than a pointer to them.
+#[derive(Clone, Copy)]
+struct Short([u8; 3]);
+
+impl Short {
+    const fn of(name: &str) -> Short {
+        match *name.as_bytes() {
+            [] => Short([0; 3]),
+            [a] => Short([a, 0, 0]),
+            [a, b] => Short([a, b, 0]),
+            [a, b, c] => Short([a, b, c]),
+            _ => panic!(), // when it is compiled
+        }
+    }
+
+    fn text(&self) -> &str {
+        let letters = self.0.split(|&letter| letter == 0).next().unwrap_or(&[]);
+        core::str::from_utf8(letters).unwrap_or("")
+    }
+}
+
+/// A row of the tables.
+const fn row(code: DLDataTypeCode, bits: u8, [a, b, c]: [&str; 3]) -> Row {
+    (code, bits, [Short::of(a), Short::of(b), Short::of(c)])
+}
 
 const TABLE: [Row; 20] = [
-    (kDLInt, 8, ["b", "i1", "c"]),
-    (kDLInt, 16, ["h", "i2", "s"]),
-    (kDLInt, 32, ["i", "i4", "i"]),
-    (kDLInt, 64, ["q", "i8", "l"]),
-    (kDLUInt, 8, ["B", "u1", "C"]),
-    (kDLUInt, 16, ["H", "u2", "S"]),
-    (kDLUInt, 32, ["I", "u4", "I"]),
-    (kDLUInt, 64, ["Q", "u8", "L"]),
-    (kDLFloat, 16, ["e", "f2", "e"]),
-    (kDLFloat, 32, ["f", "f4", "f"]),
-    (kDLFloat, 64, ["d", "f8", "g"]),
-    (kDLComplex, 64, ["Zf", "c8", ""]),
-    (kDLComplex, 128, ["Zd", "c16", ""]),
-    (kDLBool, 8, ["?", "b1", ""]),
+    row(kDLInt, 8, ["b", "i1", "c"]),
+    row(kDLInt, 16, ["h", "i2", "s"]),
+    row(kDLInt, 32, ["i", "i4", "i"]),
+    row(kDLInt, 64, ["q", "i8", "l"]),
+    row(kDLUInt, 8, ["B", "u1", "C"]),
+    row(kDLUInt, 16, ["H", "u2", "S"]),
+    row(kDLUInt, 32, ["I", "u4", "I"]),
+    row(kDLUInt, 64, ["Q", "u8", "L"]),
+    row(kDLFloat, 16, ["e", "f2", "e"]),
+    row(kDLFloat, 32, ["f", "f4", "f"]),
+    row(kDLFloat, 64, ["d", "f8", "g"]),
+    row(kDLComplex, 64, ["Zf", "c8", ""]),
+    row(kDLComplex, 128, ["Zd", "c16", ""]),
+    row(kDLBool, 8, ["?", "b1", ""]),
     // Arrow packs its booleans into bits.
-    (kDLUInt, 1, ["", "", "b"]),
+    row(kDLUInt, 1, ["", "", "b"]),
     // Read only: a character is a byte, and standard long has 4.
-    (kDLUInt, 8, ["c", "", ""]),
-    (kDLInt, 32, ["l", "", ""]),
-    (kDLUInt, 32, ["L", "", ""]),
+    row(kDLUInt, 8, ["c", "", ""]),
+    row(kDLInt, 32, ["l", "", ""]),
+    row(kDLUInt, 32, ["L", "", ""]),
     // Read only: Python 3.14 alone writes these.
-    (kDLComplex, 64, ["F", "", ""]),
-    (kDLComplex, 128, ["D", "", ""]),
+    row(kDLComplex, 64, ["F", "", ""]),
+    row(kDLComplex, 128, ["D", "", ""]),
 ];
 
 const LONG_BITS: u8 = c_long::BITS as u8;
@@ -65,11 +91,11 @@ const POINTER_BITS: u8 = usize::BITS as u8;
 
 /// What differs in PEP 3118's native sizes, which the prefix `@` or none stands for.
 const NATIVE: [Row; 5] = [
-    (kDLInt, LONG_BITS, ["l", "", ""]),
-    (kDLUInt, LONG_BITS, ["L", "", ""]),
-    (kDLInt, POINTER_BITS, ["n", "", ""]),
-    (kDLUInt, POINTER_BITS, ["N", "", ""]),
-    (kDLOpaqueHandle, POINTER_BITS, ["P", "", ""]),
+    row(kDLInt, LONG_BITS, ["l", "", ""]),
+    row(kDLUInt, LONG_BITS, ["L", "", ""]),
+    row(kDLInt, POINTER_BITS, ["n", "", ""]),
+    row(kDLUInt, POINTER_BITS, ["N", "", ""]),
+    row(kDLOpaqueHandle, POINTER_BITS, ["P", "", ""]),
 ];
 
 /// The meaning of a prefix.
@@ -106,13 +132,14 @@ fn order(scan: &mut Scan, notation: Notation) -> Result<Order> {
     }
 }
 
-fn name(row: &Row, notation: Notation) -> &'static str {
+fn name(row: &'static Row, notation: Notation) -> &'static str {
     let (.., [pep3118, typestr, arrow]) = row;
     match notation {
         DLRS_NOTATION_PEP3118 => pep3118,
         DLRS_NOTATION_TYPESTR => typestr,
         DLRS_NOTATION_ARROW => arrow,
     }
+    .text()
 }
 
 /// Reads a dtype.
@@ -168,7 +195,8 @@ pub struct Text {
 /// What to write for a dtype; [`parse`] reads it back.
 pub fn text(dtype: DLDataType, notation: Notation) -> Result<Text> {
     dtype::legal(dtype)?;
-    let row = TABLE.iter().find(|row| (row.0 as u8, row.1) == (dtype.code, dtype.bits));
+    const ROWS: &[Row] = &TABLE;
+    let row = ROWS.iter().find(|row| (row.0 as u8, row.1) == (dtype.code, dtype.bits));
     let name = row.map_or("", |row| name(row, notation));
     if name.is_empty() || (dtype.lanes != 1 && notation != DLRS_NOTATION_PEP3118) {
         return Err(unsupported("the notation has no name for this dtype"));
@@ -209,11 +237,12 @@ static KINDS: Kinds = {
     let mut place = 0;
     while place < TABLE.len() {
         let (code, bits, [_, typestr, _]) = TABLE[place];
-        if let [letter, ..] = typestr.as_bytes() {
+        let letter = typestr.0[0];
+        if letter != 0 {
             let size = (bits / 8).trailing_zeros() as usize;
             assert!(bits == 8 << size);
-            kinds.codes[(*letter - b'a') as usize][size] = code as u8 + 1;
-            kinds.letters[code as usize][size] = *letter;
+            kinds.codes[(letter - b'a') as usize][size] = code as u8 + 1;
+            kinds.letters[code as usize][size] = letter;
         }
         place += 1;
     }

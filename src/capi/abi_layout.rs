@@ -1,11 +1,12 @@
 //! The layout of DLPack's structs as this library was compiled, for callers that do not compile
 //! this header: ctypes, cffi, another compiler, CI.
 
-use core::mem::offset_of;
+use core::mem::{offset_of, transmute};
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::array::Texts;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 
 macro_rules! layout_table {
@@ -14,9 +15,8 @@ macro_rules! layout_table {
             struct_size: size_of::<dlrs_abi_table>() as u32,
             $($member: $value as u32,)*
         };
-        /// Name and value of every number, for comparing.
-        const MEMBERS: &[(&'static str, fn(&dlrs_abi_table) -> u32)] =
-            &[$((stringify!($member), |table| table.$member)),*];
+        /// The names of its members, for comparing.
+        const NAMES: Texts = Texts(concat!("struct_size\0", $(stringify!($member), "\0"),*));
     };
 }
 
@@ -175,9 +175,12 @@ fn check_version(header: u32) -> Result<()> {
 }
 
 fn compare(expected: &dlrs_abi_table) -> Result<()> {
-    let differs =
-        |(_, get): &&(&'static str, fn(&dlrs_abi_table) -> u32)| get(expected) != get(&TABLE);
-    let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
-    let error = Error::new(DLRS_BAD_ARG).option(name);
-    Err(error.value(get(expected).into()).limit(get(&TABLE).into()))
+    type Numbers = [u32; size_of::<dlrs_abi_table>() / size_of::<u32>()];
+    // SAFETY: the table is numbers of this type throughout.
+    let [own, given] = unsafe { [TABLE, *expected].map(|t| transmute::<_, Numbers>(t)) };
+    let differ = |(own, given): (&u32, &u32)| own != given;
+    let Some(place) = own.iter().zip(&given).skip(1).position(differ) else { return Ok(()) };
+    let number = |of: &Numbers| of.get(place + 1).map_or(0, |&number| number.into());
+    let error = Error::new(DLRS_BAD_ARG).option(NAMES.get(place + 1));
+    Err(error.value(number(&given)).limit(number(&own)))
 }

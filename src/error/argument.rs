@@ -2,6 +2,8 @@
 //! parameters of every function, and so their numbers.
 #![forbid(unsafe_code)]
 
+use crate::array::Texts;
+
 macro_rules! arguments {
     ($($name:ident,)*) => {
         /// An argument.
@@ -18,7 +20,7 @@ macro_rules! arguments {
             pub(super) const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
         }
 
-        const NAMES: &str = concat!($(" ", stringify!($name)),*);
+        const NAMES: Texts = Texts(concat!("\0", $(stringify!($name), "\0"),*));
     };
 }
 
@@ -108,10 +110,8 @@ arguments! {
 impl Arg {
     /// The name; empty for [`Arg::nobody`].
     pub fn as_str(self) -> &'static str {
-        // In bytes: the standard library divides a text by code that can panic.
-        let name = NAMES.as_bytes().split(|&byte| byte == b' ').nth(self as usize).unwrap_or(b"");
-        let name = name.strip_prefix(b"r#").unwrap_or(name);
-        core::str::from_utf8(name).unwrap_or("")
+        let name = NAMES.get(self as usize);
+        name.strip_prefix("r#").unwrap_or(name)
     }
 }
 

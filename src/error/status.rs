@@ -4,6 +4,8 @@
 
 use core::ffi::CStr;
 
+use crate::array::Texts;
+
 /// Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
 /// 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers are stable
 /// and never reused.
@@ -122,303 +124,115 @@ pub enum Status {
     DLRS_INTERNAL = 901,
 }
 
-impl Status {
-    /// Every status, in the order of the numbers.
-    pub const ALL: &[Status] = &[
-        Status::DLRS_OK,
-        Status::DLRS_NULL_ARG,
-        Status::DLRS_MISALIGNED_STRUCT,
-        Status::DLRS_STRUCT_SIZE,
-        Status::DLRS_BAD_ARG,
-        Status::DLRS_BUF_SMALL,
-        Status::DLRS_PARSE,
-        Status::DLRS_VERSION,
-        Status::DLRS_FLAGS,
-        Status::DLRS_NDIM,
-        Status::DLRS_SHAPE_NULL,
-        Status::DLRS_SHAPE_NEG,
-        Status::DLRS_STRIDES_NULL,
-        Status::DLRS_SIZE_OVERFLOW,
-        Status::DLRS_EXTENT_OVERFLOW,
-        Status::DLRS_OUT_OF_BOUNDS,
-        Status::DLRS_DATA_NULL,
-        Status::DLRS_OFFSET,
-        Status::DLRS_MISALIGNED,
-        Status::DLRS_DTYPE_CODE,
-        Status::DLRS_DTYPE_BITS,
-        Status::DLRS_DTYPE_LANES,
-        Status::DLRS_SUBBYTE,
-        Status::DLRS_DEVICE_TYPE,
-        Status::DLRS_DEVICE_ID,
-        Status::DLRS_STRIDES_UNEVEN,
-        Status::DLRS_READ_ONLY,
-        Status::DLRS_SHAPE_MISMATCH,
-        Status::DLRS_DTYPE_MISMATCH,
-        Status::DLRS_OVERLAP_DST,
-        Status::DLRS_OVERLAP_SRC_DST,
-        Status::DLRS_REFCOUNT,
-        Status::DLRS_REENTRANT,
-        Status::DLRS_NOT_VIEWABLE,
-        Status::DLRS_COPY_NEEDED,
-        Status::DLRS_FOREIGN,
-        Status::DLRS_NOMEM,
-        Status::DLRS_DEV_OOM,
-        Status::DLRS_CALLBACK,
-        Status::DLRS_UNSUPPORTED,
-        Status::DLRS_DRV_MISSING,
-        Status::DLRS_DRV_OLD,
-        Status::DLRS_DRV_STUB,
-        Status::DLRS_DRV_SYMBOL,
-        Status::DLRS_NO_DEVICE,
-        Status::DLRS_DRV_INIT,
-        Status::DLRS_PEER,
-        Status::DLRS_STREAM,
-        Status::DLRS_CAPTURING,
-        Status::DLRS_LAUNCH,
-        Status::DLRS_ASYNC_FAULT,
-        Status::DLRS_CTX_LOST,
-        Status::DLRS_FORKED,
-        Status::DLRS_SHUTDOWN,
-        Status::DLRS_INTERNAL,
-    ];
-
-    /// Name, description and remedy: the only texts of a status.
-    pub const fn explain(self) -> (&'static CStr, &'static str, &'static str) {
-        use Status::*;
-        match self {
-            DLRS_OK => (c"DLRS_OK", "success", ""),
-            DLRS_NULL_ARG => (c"DLRS_NULL_ARG", "must not be NULL", "Pass a valid pointer."),
-            DLRS_MISALIGNED_STRUCT => (
-                c"DLRS_MISALIGNED_STRUCT",
-                "pointer is not aligned for its type",
-                "Pass the address of a properly aligned object.",
-            ),
-            DLRS_STRUCT_SIZE => (
-                c"DLRS_STRUCT_SIZE",
-                "struct_size is too small",
-                "Set struct_size to sizeof the struct before the call.",
-            ),
-            DLRS_BAD_ARG => (
-                c"DLRS_BAD_ARG",
-                "value is out of range",
-                "Give a value in the documented range of the argument.",
-            ),
-            DLRS_BUF_SMALL => (
-                c"DLRS_BUF_SMALL",
-                "buffer is too small",
-                "Give a buffer of the size reported, plus one for the NUL of a text.",
-            ),
-            DLRS_PARSE => (
-                c"DLRS_PARSE",
-                "text cannot be parsed",
-                "Write dtypes as float32, bfloat16, float32x4, devices as cpu, cuda:0, rocm:1.",
-            ),
-            DLRS_VERSION => (
-                c"DLRS_VERSION",
-                "DLPack major version is not 1",
-                "Request version 1 from the producer; this tensor can only be released.",
-            ),
-            DLRS_FLAGS => (
-                c"DLRS_FLAGS",
-                "flag bits are unknown to DLPack 1.3 or do not apply here",
-                "Clear them, or use a library that supports them.",
-            ),
-            DLRS_NDIM => {
-                (c"DLRS_NDIM", "number of dimensions is out of range", "Use 0 to 64 dimensions.")
-            }
-            DLRS_SHAPE_NULL => (
-                c"DLRS_SHAPE_NULL",
-                "shape is NULL although ndim is not 0",
-                "Give ndim extents; only a 0-d tensor may leave shape NULL.",
-            ),
-            DLRS_SHAPE_NEG => {
-                (c"DLRS_SHAPE_NEG", "extent is negative", "Give every extent as 0 or more.")
-            }
-            DLRS_STRIDES_NULL => (
-                c"DLRS_STRIDES_NULL",
-                "strides are NULL, which DLPack forbids since 1.2",
-                "Fill the strides, or import the tensor with dlrs_import_take.",
-            ),
-            DLRS_SIZE_OVERFLOW => (
-                c"DLRS_SIZE_OVERFLOW",
-                "number of elements or bytes does not fit",
-                "Check the extents: no memory is this large.",
-            ),
-            DLRS_EXTENT_OVERFLOW => (
-                c"DLRS_EXTENT_OVERFLOW",
-                "strides reach outside the address space",
-                "Check strides (counted in elements) against shape and data.",
-            ),
-            DLRS_OUT_OF_BOUNDS => (
-                c"DLRS_OUT_OF_BOUNDS",
-                "reaches outside the memory given",
-                "Check shape, strides and byte_offset against the allocation.",
-            ),
-            DLRS_DATA_NULL => (
-                c"DLRS_DATA_NULL",
-                "data is NULL although there are elements",
-                "Only a tensor of size zero may have no data.",
-            ),
-            DLRS_OFFSET => (
-                c"DLRS_OFFSET",
-                "byte_offset leads outside the address space",
-                "Give the bytes from data to element (0, ..., 0).",
-            ),
-            DLRS_MISALIGNED => (
-                c"DLRS_MISALIGNED",
-                "first element is not aligned as required",
-                "Copy the tensor, or request a smaller alignment.",
-            ),
-            DLRS_DTYPE_CODE => (
-                c"DLRS_DTYPE_CODE",
-                "dtype code is unknown to DLPack 1.3",
-                "Convert the tensor first, or use the LAYOUT level or raw bytes.",
-            ),
-            DLRS_DTYPE_BITS => (
-                c"DLRS_DTYPE_BITS",
-                "dtype bits are not legal for the code",
-                "Use a width that the type has: dlpack_rs.h lists the dtypes.",
-            ),
-            DLRS_DTYPE_LANES => {
-                (c"DLRS_DTYPE_LANES", "dtype lanes are out of range", "Use 1 lane for scalars.")
-            }
-            DLRS_SUBBYTE => (
-                c"DLRS_SUBBYTE",
-                "elements of a packed sub-byte type would start inside a byte",
-                "Make a compact copy: DLPack has no bit offset.",
-            ),
-            DLRS_DEVICE_TYPE => (
-                c"DLRS_DEVICE_TYPE",
-                "device type is not supported here",
-                "Move the tensor to a supported device first.",
-            ),
-            DLRS_DEVICE_ID => (
-                c"DLRS_DEVICE_ID",
-                "device ordinal is out of range",
-                "The host has ordinal 0; other devices count from 0.",
-            ),
-            DLRS_STRIDES_UNEVEN => (
-                c"DLRS_STRIDES_UNEVEN",
-                "stride in bytes is no multiple of the item size",
-                "Copy the array first: strides count elements.",
-            ),
-            DLRS_READ_ONLY => (
-                c"DLRS_READ_ONLY",
-                "data is read-only",
-                "Copy the tensor, or request a writable one from the producer.",
-            ),
-            DLRS_SHAPE_MISMATCH => (
-                c"DLRS_SHAPE_MISMATCH",
-                "shapes differ",
-                "Shapes must be equal; nothing is broadcast silently.",
-            ),
-            DLRS_DTYPE_MISMATCH => (
-                c"DLRS_DTYPE_MISMATCH",
-                "dtypes differ",
-                "Code, bits, lanes and padding must be equal; use a cast to convert.",
-            ),
-            DLRS_OVERLAP_DST => (
-                c"DLRS_OVERLAP_DST",
-                "elements of the destination share memory",
-                "Write to a tensor whose elements are distinct.",
-            ),
-            DLRS_OVERLAP_SRC_DST => (
-                c"DLRS_OVERLAP_SRC_DST",
-                "source and destination share memory",
-                "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.",
-            ),
-            DLRS_REFCOUNT => (
-                c"DLRS_REFCOUNT",
-                "the tensor has other references, or the reference count is exhausted",
-                "Release the other references, or clone the tensor.",
-            ),
-            DLRS_REENTRANT => (
-                c"DLRS_REENTRANT",
-                "called from inside a callback that it is running",
-                "Return from the callback first.",
-            ),
-            DLRS_NOT_VIEWABLE => {
-                (c"DLRS_NOT_VIEWABLE", "no view has this shape", "Make a compact copy first.")
-            }
-            DLRS_COPY_NEEDED => (
-                c"DLRS_COPY_NEEDED",
-                "a copy is needed but was forbidden",
-                "Allow the copy, or relax the requirements.",
-            ),
-            DLRS_FOREIGN => (
-                c"DLRS_FOREIGN",
-                "tensor was not made by this library",
-                "Import it with dlrs_import_take first.",
-            ),
-            DLRS_NOMEM => (c"DLRS_NOMEM", "out of memory", "Free memory and call again."),
-            DLRS_DEV_OOM => {
-                (c"DLRS_DEV_OOM", "out of device memory", "Free device memory and call again.")
-            }
-            DLRS_CALLBACK => {
-                (c"DLRS_CALLBACK", "the caller's callback failed", "See what the callback reports.")
-            }
-            DLRS_UNSUPPORTED => (
-                c"DLRS_UNSUPPORTED",
-                "not supported",
-                "Use a supported type, layout, device or function.",
-            ),
-            DLRS_DRV_MISSING => {
-                (c"DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
-            }
-            DLRS_DRV_OLD => (c"DLRS_DRV_OLD", "driver is too old", "Install a newer driver."),
-            DLRS_DRV_STUB => (
-                c"DLRS_DRV_STUB",
-                "only the driver's stub library was found",
-                "Install the driver, and keep the stubs folder off the search path.",
-            ),
-            DLRS_DRV_SYMBOL => {
-                (c"DLRS_DRV_SYMBOL", "driver lacks a function", "Install a newer driver.")
-            }
-            DLRS_NO_DEVICE => (
-                c"DLRS_NO_DEVICE",
-                "there is no such device",
-                "Check the hardware and the vendor's VISIBLE_DEVICES variable.",
-            ),
-            DLRS_DRV_INIT => {
-                (c"DLRS_DRV_INIT", "driver failed to start", "See the driver's own code.")
-            }
-            DLRS_PEER => (
-                c"DLRS_PEER",
-                "direct access between two devices failed",
-                "Allow staging through the host.",
-            ),
-            DLRS_STREAM => {
-                (c"DLRS_STREAM", "stream cannot be used here", "Pass a live stream of the device.")
-            }
-            DLRS_CAPTURING => (
-                c"DLRS_CAPTURING",
-                "stream is being captured and this operation cannot be",
-                "End the capture first.",
-            ),
-            DLRS_LAUNCH => {
-                (c"DLRS_LAUNCH", "kernel could not be launched", "See the driver's own code.")
-            }
-            DLRS_ASYNC_FAULT => (
-                c"DLRS_ASYNC_FAULT",
-                "the driver reported a fault, which may stem from earlier work",
-                "Destination contents are undefined; see the driver's own code.",
-            ),
-            DLRS_CTX_LOST => {
-                (c"DLRS_CTX_LOST", "device context is lost", "Restart the process's device work.")
-            }
-            DLRS_FORKED => (
-                c"DLRS_FORKED",
-                "the process was forked after the driver started",
-                "Use devices only in the process that started the driver, or spawn.",
-            ),
-            DLRS_SHUTDOWN => (
-                c"DLRS_SHUTDOWN",
-                "the driver is shutting down with the process",
-                "Finish device work before exit.",
-            ),
-            DLRS_INTERNAL => {
-                (c"DLRS_INTERNAL", "internal error", "Please report this with the message.")
-            }
+macro_rules! texts {
+    ($($status:ident: $meaning:literal, $remedy:literal;)*) => {
+        impl Status {
+            /// Every status, in the order of the numbers.
+            pub const ALL: &[Status] = &[$(Status::$status),*];
         }
+
+        /// Name, description and remedy of every status: the only texts of it.
+        const TEXTS: Texts =
+            Texts(concat!($(stringify!($status), "\0", $meaning, "\0", $remedy, "\0"),*));
+    };
+}
+
+texts! {
+    DLRS_OK: "success", "";
+    DLRS_NULL_ARG: "must not be NULL", "Pass a valid pointer.";
+    DLRS_MISALIGNED_STRUCT: "pointer is not aligned for its type",
+        "Pass the address of a properly aligned object.";
+    DLRS_STRUCT_SIZE: "struct_size is too small",
+        "Set struct_size to sizeof the struct before the call.";
+    DLRS_BAD_ARG: "value is out of range", "Give a value in the documented range of the argument.";
+    DLRS_BUF_SMALL: "buffer is too small",
+        "Give a buffer of the size reported, plus one for the NUL of a text.";
+    DLRS_PARSE: "text cannot be parsed",
+        "Write dtypes as float32, bfloat16, float32x4, devices as cpu, cuda:0, rocm:1.";
+    DLRS_VERSION: "DLPack major version is not 1",
+        "Request version 1 from the producer; this tensor can only be released.";
+    DLRS_FLAGS: "flag bits are unknown to DLPack 1.3 or do not apply here",
+        "Clear them, or use a library that supports them.";
+    DLRS_NDIM: "number of dimensions is out of range", "Use 0 to 64 dimensions.";
+    DLRS_SHAPE_NULL: "shape is NULL although ndim is not 0",
+        "Give ndim extents; only a 0-d tensor may leave shape NULL.";
+    DLRS_SHAPE_NEG: "extent is negative", "Give every extent as 0 or more.";
+    DLRS_STRIDES_NULL: "strides are NULL, which DLPack forbids since 1.2",
+        "Fill the strides, or import the tensor with dlrs_import_take.";
+    DLRS_SIZE_OVERFLOW: "number of elements or bytes does not fit",
+        "Check the extents: no memory is this large.";
+    DLRS_EXTENT_OVERFLOW: "strides reach outside the address space",
+        "Check strides (counted in elements) against shape and data.";
+    DLRS_OUT_OF_BOUNDS: "reaches outside the memory given",
+        "Check shape, strides and byte_offset against the allocation.";
+    DLRS_DATA_NULL: "data is NULL although there are elements",
+        "Only a tensor of size zero may have no data.";
+    DLRS_OFFSET: "byte_offset leads outside the address space",
+        "Give the bytes from data to element (0, ..., 0).";
+    DLRS_MISALIGNED: "first element is not aligned as required",
+        "Copy the tensor, or request a smaller alignment.";
+    DLRS_DTYPE_CODE: "dtype code is unknown to DLPack 1.3",
+        "Convert the tensor first, or use the LAYOUT level or raw bytes.";
+    DLRS_DTYPE_BITS: "dtype bits are not legal for the code",
+        "Use a width that the type has: dlpack_rs.h lists the dtypes.";
+    DLRS_DTYPE_LANES: "dtype lanes are out of range", "Use 1 lane for scalars.";
+    DLRS_SUBBYTE: "elements of a packed sub-byte type would start inside a byte",
+        "Make a compact copy: DLPack has no bit offset.";
+    DLRS_DEVICE_TYPE: "device type is not supported here",
+        "Move the tensor to a supported device first.";
+    DLRS_DEVICE_ID: "device ordinal is out of range",
+        "The host has ordinal 0; other devices count from 0.";
+    DLRS_STRIDES_UNEVEN: "stride in bytes is no multiple of the item size",
+        "Copy the array first: strides count elements.";
+    DLRS_READ_ONLY: "data is read-only",
+        "Copy the tensor, or request a writable one from the producer.";
+    DLRS_SHAPE_MISMATCH: "shapes differ", "Shapes must be equal; nothing is broadcast silently.";
+    DLRS_DTYPE_MISMATCH: "dtypes differ",
+        "Code, bits, lanes and padding must be equal; use a cast to convert.";
+    DLRS_OVERLAP_DST: "elements of the destination share memory",
+        "Write to a tensor whose elements are distinct.";
+    DLRS_OVERLAP_SRC_DST: "source and destination share memory",
+        "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.";
+    DLRS_REFCOUNT: "the tensor has other references, or the reference count is exhausted",
+        "Release the other references, or clone the tensor.";
+    DLRS_REENTRANT: "called from inside a callback that it is running",
+        "Return from the callback first.";
+    DLRS_NOT_VIEWABLE: "no view has this shape", "Make a compact copy first.";
+    DLRS_COPY_NEEDED: "a copy is needed but was forbidden",
+        "Allow the copy, or relax the requirements.";
+    DLRS_FOREIGN: "tensor was not made by this library", "Import it with dlrs_import_take first.";
+    DLRS_NOMEM: "out of memory", "Free memory and call again.";
+    DLRS_DEV_OOM: "out of device memory", "Free device memory and call again.";
+    DLRS_CALLBACK: "the caller's callback failed", "See what the callback reports.";
+    DLRS_UNSUPPORTED: "not supported", "Use a supported type, layout, device or function.";
+    DLRS_DRV_MISSING: "driver library not found", "Install the vendor's driver.";
+    DLRS_DRV_OLD: "driver is too old", "Install a newer driver.";
+    DLRS_DRV_STUB: "only the driver's stub library was found",
+        "Install the driver, and keep the stubs folder off the search path.";
+    DLRS_DRV_SYMBOL: "driver lacks a function", "Install a newer driver.";
+    DLRS_NO_DEVICE: "there is no such device",
+        "Check the hardware and the vendor's VISIBLE_DEVICES variable.";
+    DLRS_DRV_INIT: "driver failed to start", "See the driver's own code.";
+    DLRS_PEER: "direct access between two devices failed", "Allow staging through the host.";
+    DLRS_STREAM: "stream cannot be used here", "Pass a live stream of the device.";
+    DLRS_CAPTURING: "stream is being captured and this operation cannot be",
+        "End the capture first.";
+    DLRS_LAUNCH: "kernel could not be launched", "See the driver's own code.";
+    DLRS_ASYNC_FAULT: "the driver reported a fault, which may stem from earlier work",
+        "Destination contents are undefined; see the driver's own code.";
+    DLRS_CTX_LOST: "device context is lost", "Restart the process's device work.";
+    DLRS_FORKED: "the process was forked after the driver started",
+        "Use devices only in the process that started the driver, or spawn.";
+    DLRS_SHUTDOWN: "the driver is shutting down with the process",
+        "Finish device work before exit.";
+    DLRS_INTERNAL: "internal error", "Please report this with the message.";
+}
+
+impl Status {
+    /// Name, description and remedy.
+    pub fn explain(self) -> (&'static CStr, &'static str, &'static str) {
+        let first = Status::ALL.iter().take_while(|&&status| status != self).count() * 3;
+        let its = TEXTS.skip(first);
+        (its.c_str(0), its.get(1), its.get(2))
     }
 }
