@@ -147,7 +147,8 @@ impl Call<'_> {
     /// The function, as Python knows it.
     #[cold]
     pub fn name(&self) -> &'static str {
-        self.text.rsplit('\0').next().unwrap_or_default()
+        let name = self.text.as_bytes().rsplit(|&byte| byte == 0).next().unwrap_or_default();
+        str::from_utf8(name).unwrap_or_default()
     }
 
     /// The place of a keyword among the parameters that have names.
