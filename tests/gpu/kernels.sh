@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # kernels.cu and the compilers of both vendors: kernels.ptx is what NVRTC 11.8 makes of it, ptxas
-# takes it for every GPU since Maxwell without spilling, hiprtc compiles the source. BLESS=1 rewrites
-# kernels.ptx. Needs no GPU; python3 with venv, network for pip; hiprtc is in
-# Debian's libamdhip64-5.
+# takes it for every GPU since Maxwell without spilling, hiprtc and the newest clang compile the source.
+# BLESS=1 rewrites kernels.ptx. Needs no GPU; python3 with venv, network for pip; hiprtc is in Debian's
+# libamdhip64-5.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 gpu=src/device/gpu venv=target/gpu-venv passed=0 failed=0
@@ -40,8 +40,8 @@ for arch in 50 52 60 61 70 75 80 86 89 90 100 103 120; do
     >"$out/log" 2>&1 && ! grep -E '[1-9][0-9]* bytes spill' "$out/log"
   status=$?
   [ "$status" -eq 0 ] || cat "$out/log"
-  result "$status" "ptxas sm_$arch: registers $(sed -n 's/.*Used \([0-9]*\) reg.*/\1/p' "$out/log" |
-    sort -n | tr '\n' ' ')"
+  result "$status" "ptxas sm_$arch: registers$(sed -n "s/.*function 'dlrs_\(.*\)' for.*/, \1/p
+    s/.*Used \([0-9]*\) reg.*/ \1/p" "$out/log" | tr -d '\n' | sed 's/^,//')"
 done
 
 hip=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libamdhip64\.so\.[0-9]* .* => //p' | head -n 1)
@@ -54,5 +54,21 @@ else
     result $? "hiprtc $arch"
   done
 fi
+# What no hiprtc here knows: newer GPUs, and how many registers.
+clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -t - -k 2 -n | tail -n 1)
+clang=${clang:-clang}
+for arch in gfx90a gfx1030 gfx1100; do
+  if ! "$clang" --target=amdgcn-amd-amdhsa -mcpu="$arch" -E -x c /dev/null >"$out/log" 2>&1; then
+    echo "kernels, clang $arch: not run, because no clang here knows it"
+    continue
+  fi
+  "$clang" -x hip --cuda-device-only --offload-arch="$arch" -nogpuinc -nogpulib -fms-extensions \
+    -std=c++17 -O3 -include tests/gpu/amd.h -S "$gpu/kernels.cu" -o "$out/$arch.s" >"$out/log" 2>&1 &&
+    [ "$(grep -c '\.vgpr_spill_count: *0$' "$out/$arch.s")" -eq "$(grep -c '^KERNEL' "$gpu/kernels.cu")" ]
+  status=$?
+  [ "$status" -eq 0 ] || cat "$out/log"
+  result "$status" "$clang $arch: vector registers$(sed -n 's/^ *\.name: *dlrs_\(.*\)/, \1/p
+    s/^ *\.vgpr_count: */ /p' "$out/$arch.s" | tr -d '\n' | sed 's/^,//')"
+done
 echo "kernels: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
