@@ -65,6 +65,7 @@ long inject_threads(int fail) {
 static void *(*next_malloc)(size_t);
 static void *(*next_realloc)(void *, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
+static int (*next_posix_memalign)(void **, size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -122,12 +123,11 @@ void *realloc(void *memory, size_t nbytes) {
 }
 
 int posix_memalign(void **out, size_t alignment, size_t nbytes) {
-  NEXT(next_aligned_alloc);
+  NEXT(next_posix_memalign);
   if (fails()) return ENOMEM;
-  void *memory = counted(next_aligned_alloc(alignment, nbytes));
-  if (memory == NULL) return ENOMEM;
-  *out = memory;
-  return 0;
+  int status = next_posix_memalign(out, alignment, nbytes);
+  if (status == 0) counted(*out);
+  return status;
 }
 
 void *aligned_alloc(size_t alignment, size_t nbytes) {
