@@ -172,7 +172,7 @@ static int64_t scattered(int32_t rank, uint64_t generator, int64_t *strides) {
 
 static const int64_t twos[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
 
-/* A destination that nobody knows to be of distinct elements, and within the bounds of the search
+/* A destination whose elements are not known to be distinct, and within the bounds of the search
  * nobody finds out. */
 static void k07_undecided(void) {
   int64_t shape[14], strides[14], zeros[14] = {0}, nbytes = scattered(14, 7, strides);
@@ -746,12 +746,12 @@ const c_row c_rows_k[] = {
     {"K05", "", k05},
     {"K06", "", k06},
     {"K07", "", k07},
-    {"K07", "undecided is refused", k07_undecided},
+    {"K07", "undecided is rejected", k07_undecided},
     {"K08", "", k07},
     {"K09", "", k09},
     {"K10", "", k10},
     {"K11", "", k11},
-    {"K11", "undecided is refused, or goes by way of other memory", k11_undecided},
+    {"K11", "undecided is rejected, or copied through a temporary", k11_undecided},
     {"K12", "", k12},
     {"K13", "", k13},
     {"K14", "", k14},

@@ -1,7 +1,7 @@
 /* Backends given from C: who is asked, what goes through the host, what faults do.
  *
- * The devices here are stand-ins over memory of the host: "ext_dev" has addresses that cannot be
- * followed, "opencl" has handles. Copies are compared with the same copies between host tensors. */
+ * The devices here are stand-ins over host memory: "ext_dev" has addresses that cannot be followed,
+ * "opencl" has handles. Copies are compared with the same copies between host tensors. */
 #include "harness.h"
 
 #define SHIFT ((uintptr_t)1 << 44) /* a device's address is so far below the memory behind it */

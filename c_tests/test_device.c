@@ -98,7 +98,7 @@ static void nulls(void) {
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, NULL, ERR));
 }
 
-/* Memory of the host through the same functions. */
+/* Host memory through the same functions. */
 static void host(void) {
   void *data;
   int32_t count = 0;

@@ -449,7 +449,7 @@ static void copy_members(void) {
     CHECK(calls[i].call(&m) == DLRS_OK);
     EQUAL(hook_parts, 0);
     release(&m);
-    /* Elements of a dtype that nobody knows: by their bytes. */
+    /* Elements of an unknown dtype: by their bytes. */
     copy_options.flags = DLRS_COPY_RAW_BYTES;
     large.dl_tensor.dtype.code = dst.dl_tensor.dtype.code = 99;
     EQUAL(calls[i].call(&m), calls[i].values ? DLRS_BAD_ARG : DLRS_OK);

@@ -249,7 +249,7 @@ static void alone(void) {
       sprintf(context, "%s: %s", calls[i].name, f->name);
       make(&operands[SRC]);
       f->make(&operands[SRC]);
-      /* The size of plain bytes is told before a device is looked for; it is right here. */
+      /* The size of plain bytes is checked before the device; it is right here. */
       refused(calls[i].name, calls[i].call, f->status, calls[i].argument, f->field, ANY);
     }
   }

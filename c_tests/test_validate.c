@@ -17,7 +17,7 @@ static int tells(const char *message, const void *address) {
   return 0;
 }
 
-/* How far outside is told as an offset from the caller's base, never as an address; what has no
+/* How far outside is reported as an offset from the caller's base, never as an address; what has no
  * sign is shown without one. */
 static void within(void) {
   t_tensor good;

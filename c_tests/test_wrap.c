@@ -1,7 +1,7 @@
 /* Wrapping memory that somebody else owns. */
 #include "harness.h"
 
-/* Without memory: what is wrong with the tensor is told first, then how much was asked for. */
+/* Without memory: an invalid tensor is reported first, then the requested size. */
 static void starved(t_tensor *good) {
   DLTensor *bare = &good->managed.dl_tensor;
   DLManagedTensorVersioned *out;

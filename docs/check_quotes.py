@@ -29,14 +29,20 @@ WORDS = {
     r"(?:ask|asks|asked|asking) for (?:cache )?lines": "prefetch",
     r"of no (?:byte|element)": "empty", r"turned round": "reversed",
     r"the nearest cache": "L1", r"in the near(?:est)? level": "L1",
+    r"memory of the host": "host memory", r"got here": "completed", r"picky": "strict",
+    r"is told": "receives, reports", r"(?:let|lets) go": "release", r"by way of": "through",
+    r"hands? on": "passes on", r"nobody knows": "unknown", r"knows better": "say what",
+    r"as asked(?! for)": "as requested", r"put into words": "message", r"is dead": "is invalid",
+    r"beyond any memory": "exceeds the address space", r"of no argument": "argument 0",
+    r"compiled into its caller": "inlined",
     r"holders?(?!\()": "reference or owner",  # not the C++ function of that name
     r"macro-face|of faces|large faces|small faces": "matrix",
 }
 # Scripts that make pages of data files, and compare them with `--check`.
 GENERATORS = ["benches/page.py", "platforms/page.py", "tests/interop/report.py",
               "tests/interop/conform.py"]
-WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests", "tests",
-            "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests",
+            "tests", "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
 
 def quoted(path, name):

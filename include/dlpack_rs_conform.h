@@ -67,8 +67,8 @@ typedef struct dlrs_conform_subject {
   int32_t (*reshape)(void *context, void *tensor);
   /** Frees a tensor. */
   void (*drop)(void *context, void *tensor);
-  /** The library's C exchange API, and how to let go of an object that it made: Py_DecRef, unless
-   * the objects are not Python's. Rules about it are judged attached to Python. */
+  /** The library's C exchange API, and how to release an object that it made: Py_DecRef, unless the
+   * objects are not Python's. Rules about it are judged attached to Python. */
   const DLPackExchangeAPI *exchange_api;
   void (*object_drop)(void *object);
   /** A tensor of the library as such an object: 3 x 4 float32 with the elements 0 to 11. */
@@ -136,7 +136,7 @@ int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
  *
  * \param api      The exchange API.
  * \param object   A tensor of its library, as in dlrs_conform_subject; NULL skips what needs one.
- * \param drop     Lets go of an object; NULL skips what makes one.
+ * \param drop     Releases an object; NULL skips checks that make one.
  * \param index    The rule; those about other things are skipped.
  * \param verdict  Receives what became of it.
  * \return As dlrs_conform_check.

@@ -246,7 +246,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<void> release_after(DLDevice device, void *stream) && {
     return detail::run<M>(dlrs_release_after_take, &pointer_, device, stream);
   }
-  /// The data, of all that share it, is ready when a stream has got here: dlrs_ready_record.
+  /// The data, of all that share it, is ready after the work on a stream so far: dlrs_ready_record.
   R<void> ready_record(void *stream) {
     return detail::run<M>(dlrs_ready_record, pointer_, stream);
   }
@@ -358,7 +358,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<BasicTensor> lanes(int32_t n) const { return made(dlrs_view_lanes, pointer_, n); }
   /// The same tensor, flagged as read-only.
   R<BasicTensor> as_read_only() const { return made(dlrs_view_read_only, pointer_); }
-  /// The form that picky consumers want, by DLRS_NORMALIZE_...
+  /// The form that strict consumers accept, by DLRS_NORMALIZE_...
   R<BasicTensor> normalize(uint32_t what = DLRS_NORMALIZE_OFFSET | DLRS_NORMALIZE_STRIDES) const {
     return made(dlrs_view_normalize, pointer_, what);
   }

@@ -212,7 +212,7 @@ class BasicMemory {
   [[nodiscard]] void *data() const noexcept { return data_; }
   [[nodiscard]] uint64_t nbytes() const noexcept { return nbytes_; }
   [[nodiscard]] DLDevice device() const noexcept { return device_; }
-  /// Frees it once a stream has got here. On failure it is left alone, and not tried again.
+  /// Frees it after the work on a stream so far. On failure it is leaked, without a retry.
   R<void> free(void *stream = nullptr) {
     return detail::run<M>(dlrs_mem_free, device_, std::exchange(data_, nullptr), nbytes_,
                           align_bytes_, stream);
@@ -224,7 +224,7 @@ class BasicMemory {
   uint64_t nbytes_ = 0, align_bytes_ = 0;
 };
 
-/// Memory of the host that a driver knows, for faster and asynchronous copies.
+/// Host memory that a driver knows, for faster and asynchronous copies.
 template <class M>
 class BasicRegistration {
  public:

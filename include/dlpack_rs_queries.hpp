@@ -200,7 +200,7 @@ class Queries {
   /// The first element. Fails unless the elements are T, in host memory, aligned for T, and
   /// writable or T const. The others lie as strides() says. Waits first, as dlrs_ready_sync does,
   /// for what was recorded, and for the default stream of managed memory; data() does not. Of a
-  /// LegacyTensor and of a bare DLTensor nobody knows what was recorded.
+  /// LegacyTensor and of a bare DLTensor no record is known.
   template <class T>
   R<T *> data_as() const {
     return detail::get<M, T *>(

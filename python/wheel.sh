@@ -12,7 +12,7 @@ tools=$here/tools/bin
 "$tools/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
   -r python/requirements-wheel.txt
 
-# zig adds the index of unwind tables, which build.rs leaves out, unless it is told that there are none.
+# zig adds the index of unwind tables, which build.rs leaves out, unless an option says that there are none.
 cat >"$here/linker" <<LINKER
 #!/bin/sh
 exec "$tools/python" -m ziglang cc -target $machine-linux-gnu.2.17 \

@@ -16,7 +16,7 @@
 //!   validate │ a foreign struct is read once, checked in a fixed order
 //!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
-//!   error    │ Status, Field, Error: what went wrong, put into words in one place
+//!   error    │ Status, Field, Error: errors, and their messages in one place
 //!   abi      │ upstream's dlpack.h as plain data; array: a few values
 //! ```
 //! Each layer imports only those below it; `tests/house.rs` checks the `use` lines.

@@ -453,8 +453,8 @@ fn floating_point_settings_of_the_caller_are_ignored() {
     assert_eq!(after, 0xc040 | 0x4000, "settings and flags are as they were");
 }
 
-/// Large arrays in any layout on either side, by way of the engine: what the same numbers become
-/// when they follow one another, and not a byte between them.
+/// Large arrays in any layout on either side, through the engine: what the same numbers become when
+/// they follow one another, and not a byte between them.
 #[test]
 fn any_layout() {
     // With padding, so that all begin at whole bytes.

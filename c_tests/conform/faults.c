@@ -37,7 +37,7 @@ static const struct {
     {"strides count bytes", "P63 P41"},
     {"frees three times at 1000", "P64"},
     {"exports compact strides", "R04"},
-    {"hands on the struct", "R05"},
+    {"passes the struct on", "R05"},
     {"keeps IS_COPIED", "R02"},
     {"forgets PADDED", "R13"},
     {"frees twice", "C01 C04 C05 C51 C54 C62 X05"},

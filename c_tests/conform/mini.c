@@ -228,7 +228,7 @@ static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **m
   count = ++exports;
   pthread_mutex_unlock(&lock);
   if (has("exports 1000 times") && count > 1000) return 1;
-  if (has("hands on the struct") && x->of->versioned != NULL) {
+  if (has("passes the struct on") && x->of->versioned != NULL) {
     *managed = x->of->versioned;
     return 0;
   }

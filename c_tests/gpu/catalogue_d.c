@@ -1026,7 +1026,7 @@ static void d21_refused(void) {
   for (int i = 0; i < 4; ++i) peers(refusals[i]);
 }
 
-/* Memory of the host that the device knows by another address: kernels are given that one. What is
+/* Host memory that the device knows by another address: kernels are given that one. What is
  * registered in two pieces is two places for a kernel, and one for whoever looks. */
 static void d28_registered(void) {
   enum { WHOLE, HALVES, PINNED, HOST_KINDS };
@@ -1542,7 +1542,7 @@ static void d33(void) {
   atexit(at_exit);
 }
 
-/* The driver never gets done: who asks is told so, and other calls go on. */
+/* The driver never completes: queries return that, and other calls continue. */
 static void z15(void) {
   gpu_tensor src, dst;
   int32_t done = 1;
@@ -1579,7 +1579,7 @@ static void z14(void) {
   EQUAL(gpu_now().stats.depth, 0);
 }
 
-/* Registered memory of the host. */
+/* Registered host memory. */
 static void registered(void) {
   static char memory[8192];
   dlrs_pointer_info info;

@@ -131,11 +131,11 @@ static void explained(void) {
   b.strides = spread; /* the source is compact, in another order */
   says(&a, &b, "cuda: a kernel, and the driver's copy between devices; ");
   a.strides = gaps;
-  says(&a, &b, "through memory of the host: cuda:0 to cpu to cuda:1; ");
+  says(&a, &b, "through host memory: cuda:0 to cpu to cuda:1; ");
   b.strides = NULL;
   a.strides = columns;
   b.device = device(kDLROCM);
-  says(&a, &b, "through memory of the host: cuda:0 to cpu to rocm:0; ");
+  says(&a, &b, "through host memory: cuda:0 to cpu to rocm:0; ");
   b.device = CPU;
   says(&a, &b, "cuda: pinned memory, and a kernel; ");
   a.shape = b.shape = wide;

@@ -628,7 +628,7 @@ static void pairs(int src, int dst) {
         int constant = like == (HOSTS | FROM_CPU), from_bytes = like & FROM_CPU;
         if (first.owner >= 0 && !constant) cell(&first, &second, async, READ_AFTER_WRITE);
         if (second.owner >= 0 && !(like & MAKES)) cell(&first, &second, async, WRITE_AFTER_READ);
-        if (bare) continue; /* nobody knows whose memory it is */
+        if (bare) continue; /* the owner of the memory is unknown */
         if (records(src) && !constant && !from_bytes) cell(&first, &second, async, READ_RECORDED);
         if (records(dst) && !(like & MAKES)) cell(&first, &second, async, WRITE_RECORDED);
       }

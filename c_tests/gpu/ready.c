@@ -207,7 +207,7 @@ static void contexts(void) {
   EQUAL(gpu_now().stats.events, 0);
 }
 
-/* Memory of the host that a device fills: the CPU waits for what was recorded. */
+/* Host memory that a device fills: the CPU waits for what was recorded. */
 static void host(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *other = gpu_stream(1, 1);
@@ -611,7 +611,7 @@ static const gpu_row rows[] = {
     {"turns", "the producer after the consumer", turns},
     {"captured", "next to a capture", captured},
     {"contexts", "streams of other contexts", contexts},
-    {"host", "memory of the host", host},
+    {"host", "host memory", host},
     {"managed", "memory that the CPU may use at any time", shares},
     {"managed_alone", "... or only while the device does nothing", shares_not},
     {"drained", "released when it is ready", drained},

@@ -94,7 +94,7 @@ static void matrix(int managed) {
   void *named = gpu_stream(0, 1);
   int cells = 0;
   for (int recorded = 0; recorded < 2; ++recorded) {
-    if (!recorded && !managed) continue;  // nobody knows
+    if (!recorded && !managed) continue;  // no record is known
     for (int kind = 0; kind < KINDS; ++kind) {
       if (recorded && kind >= FOREIGN) continue;
       for (int way = 0; way < WAYS; ++way, ++cells) {

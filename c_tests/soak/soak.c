@@ -598,7 +598,7 @@ static DLDataType plain_dtype(worker *w) {
   return t_dtype(kind[0], kind[1], 1);
 }
 
-/* Small integers from a type of C by way of any type, transposed, to a type of C. */
+/* Small integers from a type of C through any type, transposed, to a type of C. */
 static void cast(worker *w) {
   int64_t shape[2], turned[2], i;
   const unsigned char *kind = middle_kinds[below(w, 10)];

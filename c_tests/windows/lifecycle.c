@@ -86,7 +86,7 @@ static void reload(const char *path) {
   }
 }
 
-/* F18: one that holds a tensor may let go of the library all the same, as often as it likes. */
+/* F18: the owner of a tensor may close the library all the same, any number of times. */
 static void unload(const char *path) {
   library lib;
   DLManagedTensorVersioned *tensor;

@@ -46,7 +46,7 @@ STRANGE = [0, 1, 2, -1, 2**70, "a", "cpu", 1.5, None, (), (1,), (1, 2, 3), [1, 0
 
 
 class Producer:
-    """An object with `__dlpack__` that does what it is told."""
+    """An object with `__dlpack__` with a given behaviour."""
 
     def __init__(self, answer, device=(1, 0)):
         self.answer, self.device = answer, device

@@ -32,7 +32,7 @@ static dlrs_status consume(DLManagedTensorVersioned *buffer, DLManagedTensorVers
 }
 // [/quote]
 
-/* The frames and the results are memory of the host that outlives the streams' work. */
+/* The frames and the results are host memory that outlives the streams' work. */
 static float frames[TURNS][N], results[TURNS][N];
 
 static dlrs_status around(float *values, DLManagedTensorVersioned **out, dlrs_error *error) {

@@ -40,7 +40,7 @@ fn listen() {
     BEFORE.get_or_init(|| {
         SIGNALS.map(|signal| {
             // SAFETY: zeros are an action without flags, which is then filled in; on the stack that
-            // Rust has set aside, so that an overflow is told of as well.
+            // Rust has set aside, so that an overflow is reported as well.
             unsafe {
                 let (mut action, mut before) = std::mem::zeroed::<[libc::sigaction; 2]>().into();
                 action.sa_sigaction = told as *const () as usize;

@@ -299,7 +299,7 @@ unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
         }
     }
     ends.host_access(transfer.src.device, transfer.dst.device)?;
-    // SAFETY: as above; what is in memory of the host is the CPU's now.
+    // SAFETY: as above; what is in host memory is the CPU's now.
     unsafe {
         if on_host(&transfer.src) && on_host(&transfer.dst) {
             return cpu::copy(&mut transfer.plan, &options.parallel);
@@ -317,7 +317,7 @@ pub struct Way {
 /// Plans a transfer that is not empty, without executing it; its plan is simplified.
 pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
     let host = on_host(&transfer.src) && on_host(&transfer.dst);
-    let (mut by, mut how) = (if host { "cpu" } else { "memory of the host" }, None);
+    let (mut by, mut how) = (if host { "cpu" } else { "host memory" }, None);
     if pending(transfer.src.device, transfer.dst.device, &options.streams) {
         for asked in asked(transfer, &options.streams)?.1.into_iter().flatten() {
             match asked.worker.backend.explain(transfer) {

@@ -95,7 +95,7 @@ impl Lack {
     /// Access of a device to another one's memory.
     pub const PEERS: &str = "this device's backend does not tell of access between devices";
     /// Registration of host memory.
-    pub const REGISTRATION: &str = "this device's backend does not register memory of the host";
+    pub const REGISTRATION: &str = "this device's backend does not register host memory";
 }
 
 /// DLRS_UNSUPPORTED: nothing was done.

@@ -150,7 +150,7 @@ pub fn caches() -> [usize; 3] {
 fn affinity() -> usize {
     // Room for 8,192: as many as Linux can be built for. `cpu_set_t` has room for 1,024.
     let mut mask = [0u64; 128];
-    // SAFETY: the system writes no more than it is told that there is room.
+    // SAFETY: the system writes no more than the size given.
     unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
     mask.iter().map(|word| word.count_ones() as usize).sum()
 }

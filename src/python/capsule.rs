@@ -282,8 +282,8 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 }
 
 /// Takes the tensor out of a capsule, which is renamed; a legacy one gets `legacy_flags`. Of
-/// several threads one gets it, without the GIL too: nothing in here lets go of the critical
-/// section. A Python that has none has the GIL.
+/// several threads one gets it, without the GIL too: nothing in here releases the critical section.
+/// A Python that has none has the GIL.
 ///
 /// # Safety
 /// `capsule` is a live object.

@@ -219,7 +219,8 @@ pub unsafe fn export_kept(
     }
 }
 
-/// As [`export`], of our own reference, which is released: it does not serve, or nobody knows.
+/// As [`export`], of our own reference, which is released: it does not meet the request, or that is
+/// unknown.
 ///
 /// # Safety
 /// `kept` is live and ours; its reference is taken.
@@ -306,8 +307,8 @@ unsafe fn order(
     (&DLTensor { device: here, data, .. }, target): (&DLTensor, DLDevice),
     serves: bool,
 ) -> Result<()> {
-    // The stream of a consumer that wants a copy in memory of the host is one of the device that
-    // has the data. A copy is done when it is handed out, so nobody needs to wait.
+    // The stream of a consumer that wants a copy in host memory is one of the device that has the
+    // data. A copy is done when it is handed out, so nobody needs to wait.
     let copied_from = !serves && !stream::has_streams(target.device_type);
     let of = if copied_from { here } else { target };
     let stream = stream::from_python(request.stream, of.device_type)?;

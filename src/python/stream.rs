@@ -93,8 +93,8 @@ pub unsafe fn order(
     unsafe { backend.stream_wait(queue(consumer)?, queue(producer)?) }
 }
 
-/// As [`order`], for memory whose producer has recorded when it is ready. A consumer in memory of
-/// the host has no stream: it is waited for here.
+/// As [`order`], for memory whose producer has recorded when it is ready. A consumer in host memory
+/// has no stream: it is waited for here.
 ///
 /// # Safety
 /// As [`order`]; `ready` is of that memory.

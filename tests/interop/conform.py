@@ -29,7 +29,7 @@ AGAIN = DATA / "again"
 PAGE = ROOT / "docs" / "conformance.md"
 # What the kit itself knows how to reach; others by library.py.
 KNOWN = ("dlpack_rs", "numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
-# Those that need a GPU, or only hand on what another system exports.
+# Those that need a GPU, or only pass on what another system exports.
 LEFT_OUT = ("cupy", "torch_cuda", "dask", "numba", "mpi4py_mpich", "mpi4py_openmpi")
 SEVERITIES = ("MUST", "SHOULD", "ROBUST")
 VIOLATIONS = ("fail", "crash", "hang")

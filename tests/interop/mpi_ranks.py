@@ -31,7 +31,7 @@ LAYOUTS = {
 
 
 def exchange(sent, received):
-    """Rank 0 sends `sent`, rank 1 receives into `received`; an error is told to both.
+    """Rank 0 sends `sent`, rank 1 receives into `received`; both get an error.
 
     Nothing is under way before both have what they need: a message that nobody receives may be
     waited for, or crash, when MPICH ends.

@@ -30,7 +30,7 @@ static void *at(void *library, const char *name) {
   return found;
 }
 
-/* A function of a library, by its type; of ISO C's rules on pointers POSIX knows better. */
+/* A function of a library, by its type; POSIX allows what ISO C does not, on pointers. */
 #define OF(library, type, name) (*(type)(uintptr_t)at(library, #name))
 #define PY(type, name) OF(python, type, name)
 
@@ -65,7 +65,7 @@ static void say(const char *script) {
   ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0);
 }
 
-/* A tensor over memory that belongs to the object, which is told nothing of it. */
+/* A tensor over memory that belongs to the object, without a reference to it. */
 static dlrs_status wrap(void *object, DLManagedTensorVersioned **out, dlrs_error *error) {
   static double memory[2] = {1, 2};
   int64_t shape[1] = {2};
@@ -80,7 +80,7 @@ static dlrs_status wrap(void *object, DLManagedTensorVersioned **out, dlrs_error
 }
 
 /* Tensors of this interpreter: over a buffer and over an array interface; each second one of the
-   latter over what dlrs_py_wrap is told that the object owns. */
+   latter over memory that the object owns, by dlrs_py_wrap. */
 static void make(Tensors *to, int count) {
   void *(*attribute)(void *, const char *);
   void (*drop)(void *) = PY(void (*)(void *), Py_DecRef);

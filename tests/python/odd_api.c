@@ -1,4 +1,4 @@
-/* An exchange API that fails as it is told to: each of its functions may return any answer, with an
+/* An exchange API that fails on request: each of its functions may return any value, with an
    exception set or without. Loaded into a Python, whose functions it then finds. */
 #include <dlpack/dlpack.h>
 #include <stddef.h>

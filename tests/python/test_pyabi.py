@@ -709,7 +709,7 @@ STATUSES = {value: name for name, value in vars(abi).items()
 
 
 def kind_of(name, status):
-    """The exception that fits a status: BufferError for what cannot be exchanged as asked."""
+    """The exception that fits a status: BufferError for what cannot be exchanged as requested."""
     single = {"DEVICE_TYPE": BufferError, "DEVICE_ID": BufferError, "SHAPE_MISMATCH": ValueError,
               "VERSION": BufferError, "FLAGS": BufferError, "DTYPE_CODE": BufferError,
               "DTYPE_BITS": BufferError, "DTYPE_LANES": BufferError, "STRIDES_UNEVEN": BufferError,

@@ -32,7 +32,7 @@ FUNCTIONS = {name: CFUNCTYPE(c_int32, c_void_p, *parameters, c_void_p) for name,
 
 
 class Driver:
-    """Notes what it is told, in order; copies at once."""
+    """Records its calls, in order; copies at once."""
 
     def __init__(self):
         self.log, self.memory = [], {}
@@ -187,7 +187,7 @@ def test_invalid_stream_numbers(driver):
     for stream, device in [(0, (1, 0)), (-2, (1, 0)), (0, (CUDA, 0))]:
         with pytest.raises(RuntimeError, match="STREAM"):
             export(on_device(ones()), stream=stream, dl_device=device, max_version=(1, 3))
-    for stream in (-1, 1, 0x1000):  # what is in memory of the host has none
+    for stream in (-1, 1, 0x1000):  # host memory has none
         with pytest.raises(RuntimeError, match="STREAM"):
             export(consume(export(on_device(ones()), dl_device=(1, 0), max_version=(1, 3))), stream=stream,
                    dl_device=(1, 0), copy=True)

@@ -203,7 +203,7 @@ def test_numpy_sees_the_array(seed):
     for found in (np.asarray(t), np.array(t), np.asarray(t, source.dtype), t.numpy()):
         assert (found.dtype, found.shape) == (source.dtype, source.shape)
         assert found.tobytes() == source.tobytes()
-    listed = np.array([t])[0]  # of a number by way of float(), which keeps no payload of a NaN
+    listed = np.array([t])[0]  # of a number through float(), which keeps no payload of a NaN
     assert (listed.dtype, listed.shape) == (source.dtype, source.shape)
     assert source.ndim == 0 or listed.tobytes() == source.tobytes()
     np.testing.assert_array_equal(listed, source)

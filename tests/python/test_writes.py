@@ -202,7 +202,7 @@ def saturated(array, dtype):
     if most > 2.0 ** 60 and "float" not in array.dtype.name:
         return converted(array, dtype)
     least = -most
-    if dtype.name == "float8_e8m0fnu":  # negative ones are NaN; ml_dtypes goes by way of float32
+    if dtype.name == "float8_e8m0fnu":  # negative ones are NaN; ml_dtypes converts through float32
         least, numbers = -math.inf, [max(x, 2.0 ** -127) if x > 0 else x for x in numbers]
     return converted(np.array([x if x != x else min(max(x, least), most) for x in numbers],
                               "f8"), dtype)

@@ -159,7 +159,7 @@ unsafe fn alone(cast: &Cast) {
     environment.leave();
 }
 
-/// By way of memory, if there is any.
+/// Through a staging buffer, if there is memory.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline) -> bool {
     let Some(stage) = Stage::new(cast) else { return false };

@@ -25,7 +25,7 @@ impl Driver {
     /// Enqueues a copy of contiguous bytes.
     ///
     /// # Safety
-    /// Both sides stay alive until the stream has got here.
+    /// Both sides stay alive until the stream has completed the work.
     unsafe fn dense(&self, dst: *mut u8, src: *const u8, n: usize, stream: Ptr) -> Result<()> {
         let (dst, src): (Ptr, *const c_void) = (dst.cast(), src.cast());
         // SAFETY: the caller's word.
@@ -128,7 +128,7 @@ pub struct Place<'a> {
     pub here: &'a Current<'a>,
     /// Its stream.
     pub stream: Ptr,
-    /// Whether a side is memory of the host.
+    /// Whether a side is host memory.
     pub host: bool,
 }
 
@@ -165,7 +165,7 @@ fn another_way(error: &Error) -> bool {
     refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
 }
 
-/// What the driver refuses between two devices is to be tried by way of the host.
+/// Copies that the driver rejects between two devices go through the host.
 fn without_peers(error: Error) -> Error {
     let refused = another_way(&error) || error.driver_code() == INVALID_DEVICE;
     if refused { Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()) } else { error }
@@ -305,7 +305,7 @@ impl Gpu {
             if error.driver_code() != INVALID_VALUE {
                 return Err(error);
             }
-            // Memory of the host that was registered in two pieces, or in part, is no place for the
+            // Host memory that was registered in two pieces, or in part, is no place for the
             // driver's copies.
             let host = |side: &Side, reach| match self.memory(side.device.device_type) {
                 Some(Memory::Device) => reach,

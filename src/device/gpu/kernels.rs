@@ -55,7 +55,7 @@ const NAMES: [&[&[u8]]; FAMILIES] = [
     &[b"dlrs_planes", b"dlrs_pixels"],
     &[b"dlrs_bits"],
 ];
-/// What the compiler of [`SOURCE`] is told, for each of them.
+/// Arguments for the compiler of [`SOURCE`], for each of them.
 const OPTIONS: [&CStr; FAMILIES] = [
     c"-DDLRS_KERNELS=1",
     c"-DDLRS_KERNELS=2",
@@ -78,7 +78,7 @@ impl Family {
         self.0
     }
 
-    /// What the compiler of [`SOURCE`] is told.
+    /// Arguments for the compiler of [`SOURCE`].
     pub fn option(self) -> &'static CStr {
         OPTIONS.get(self.0).copied().unwrap_or(c"")
     }

@@ -86,8 +86,8 @@ impl Driver {
     /// Enqueues kernels that copy.
     ///
     /// # Safety
-    /// The device reaches both sides, which stay until the stream has got here; the plan is
-    /// simplified.
+    /// The device reaches both sides, which stay until the stream has completed the work; the plan
+    /// is simplified.
     pub(super) unsafe fn kernel(&self, plan: &Plan, place: &Place) -> Result<()> {
         let _primary = self.with_kernels(place.here, place.stream)?;
         let plan = &self.seen(plan)?;

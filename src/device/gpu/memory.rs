@@ -9,7 +9,7 @@ use super::driver::{Driver, Ptr, Vendor};
 use super::{Memory, cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
-/// For memory of the host that is allocated, and that is registered.
+/// For host memory that is allocated, and that is registered.
 const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, hipHostRegisterPortable
 const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL, hipMemAttachGlobal
 const CONCURRENT_MANAGED: i32 = 89; // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
@@ -200,7 +200,7 @@ impl Driver {
         Ok(known.load(Relaxed) > 1)
     }
 
-    /// Registers memory of the host, for all devices.
+    /// Registers host memory, for all devices.
     ///
     /// # Safety
     /// It stays allocated until it is unregistered.

@@ -30,8 +30,8 @@
 //! only, by the addresses that the driver names for it.
 //!
 //! Kernels and kept buffers live in primary contexts only, and only there several threads work: in
-//! a context of the caller's own, strided copies go through memory of the host. Green contexts of
-//! CUDA, which are current to one thread only, take kernels from the primary one.
+//! a context of the caller's own, strided copies go through host memory. Green contexts of CUDA,
+//! which are current to one thread only, take kernels from the primary one.
 //!
 //! CUDA was run on an H200 and an H100 (docs/devices.md), ROCm on stand-in drivers only.
 

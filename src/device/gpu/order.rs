@@ -27,7 +27,7 @@ impl Drop for Mark<'_> {
 }
 
 impl Driver {
-    /// A fresh event that happens when a stream of the current context has got here.
+    /// A new event that completes after the work so far on a stream of the current context.
     ///
     /// # Safety
     /// `stream` is one.

@@ -1,8 +1,8 @@
-//! Copies between a device and pageable memory of the host: through pinned buffers. A thread has
-//! two, of which it fills or empties one while the device works with the other; where there is
-//! enough, several threads take the copy's pieces in turn: one cannot keep the device's bus busy.
-//! While the CPU works alone, before the first transfer to the device or after the last one from
-//! it, the bus is idle: each thread takes that piece in parts.
+//! Copies between a device and pageable host memory: through pinned buffers. A thread has two, of
+//! which it fills or empties one while the device works with the other; where there is enough,
+//! several threads take the copy's pieces in turn: one cannot keep the device's bus busy. While the
+//! CPU works alone, before the first transfer to the device or after the last one from it, the bus
+//! is idle: each thread takes that piece in parts.
 //!
 //! The buffers of a device are kept, and belong to one thread at a time: one that finds none makes
 //! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
@@ -114,7 +114,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// From here on the buffer is used until the stream has got here.
+    /// From here on the buffer is used until the stream has completed the work.
     fn record(&mut self, driver: &Driver, stream: Ptr) -> Result<()> {
         self.lost = true;
         // SAFETY: the buffer's own event; a stream of the current context.
@@ -324,12 +324,12 @@ impl Team<'_> {
 }
 
 impl Driver {
-    /// Between the device and pageable memory. What is memory of the host has been read, or
-    /// written, when the call returns.
+    /// Between the device and pageable memory. What is host memory has been read, or written, when
+    /// the call returns.
     ///
     /// # Safety
-    /// The plan is simplified, of bytes; one side is memory of the host, the destination if not
-    /// `up`; the other stays until the stream has got here.
+    /// The plan is simplified, of bytes; one side is host memory, the destination if not `up`; the
+    /// other stays until the stream has completed the work.
     pub(super) unsafe fn through_host(
         &self,
         here: &Current,

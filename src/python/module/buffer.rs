@@ -93,7 +93,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     };
     match order {
         Some(order) if !layout::is_contiguous(tensor.shape(), tensor.strides(), order) => {
-            Err(refuse("the elements are not dense as asked: take contiguous()"))
+            Err(refuse("the elements are not dense as requested: use contiguous()"))
         }
         _ => Ok(format),
     }

@@ -25,8 +25,8 @@ use crate::validate::Snapshot;
 const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// Sees to it that the elements of a tensor are in memory of the host, dense in an order: where
-/// they are not, `snapshot` becomes that of a copy, which is given back.
+/// Sees to it that the elements of a tensor are in host memory, dense in an order: where they are
+/// not, `snapshot` becomes that of a copy, which is given back.
 ///
 /// # Safety
 /// `snapshot` was read, by the rules of a copy, from a live tensor.

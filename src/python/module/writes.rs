@@ -201,7 +201,7 @@ unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Result<()> {
 }
 
 /// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
-/// and devices are: only the CPU converts, so other memory goes by way of the host.
+/// and devices are: only the CPU converts, so other memory is copied to the host.
 /// `options` are [`OPTIONS`], but for how numbers are converted.
 ///
 /// # Safety
@@ -223,7 +223,7 @@ pub unsafe fn write(
     pair.check_target()?;
     let Pair { src: from, dst: to, .. } = &pair;
     let between = match on_host(from) {
-        // As the destination, in memory of the host.
+        // As the destination, in host memory.
         true => alloc::new(&Request {
             shape: to.shape(),
             strides: None,

@@ -400,7 +400,7 @@ impl Side {
     const NONE: Side = Side { n: 1, by: 0, rows: Plan::none() };
 
     /// Does what is to be done with each row, or with the rows of the innermost loop together, of
-    /// which the first one's place is told on this side and in the block, in bits.
+    /// which the first one's offset is given on this side and in the block, in bits.
     ///
     /// # Safety
     /// As [`copy`], of what is to be done.

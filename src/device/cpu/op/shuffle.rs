@@ -165,7 +165,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
             // SAFETY: periods of the caller's nest; no window leaves what they read.
             unsafe { kernel(program, src, dst, n, stream) }
         };
-        // `n` periods from `from` on, of those from `first` on that are made beside.
+        // `n` periods from `from` on, of those from `first` on that are in the buffer.
         let end = |first: usize, from: usize, n: usize| {
             let src = src.wrapping_offset(first as isize * unit.src);
             // SAFETY: as above; each destination has `bytes` bytes beside.
