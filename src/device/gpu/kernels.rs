@@ -1,7 +1,7 @@
 //! The kernels of kernels.cu and their argument. Pure arithmetic; no driver is called.
 use core::ffi::CStr;
 
-use super::packed::{Packed, pack};
+use super::packed::Packed;
 use crate::device::plan::Dim;
 
 /// The kernels for CUDA: PTX for compute capability 5.0, made of [`SOURCE`] by generate.py.
@@ -20,20 +20,16 @@ pub const SOURCE: &CStr =
 
 const PTX_BYTES: &[u8] = PTX.to_bytes_with_nul();
 const SOURCE_BYTES: &[u8] = SOURCE.to_bytes_with_nul();
-#[allow(long_running_const_eval)] // packing takes some seconds
-const PTX_PACKED: &([u8; PTX_BYTES.len()], usize) = &pack(PTX_BYTES);
-const SOURCE_PACKED: &([u8; SOURCE_BYTES.len()], usize) = &pack(SOURCE_BYTES);
 
-/// What is packed, without the rest of the room for it.
-const fn packed<const N: usize>(room: &[u8]) -> [u8; N] {
-    match room.first_chunk() {
-        Some(packed) => *packed,
-        None => panic!(),
-    }
+/// What the build script has packed.
+macro_rules! packed {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name))
+    };
 }
 
-static PTX_KEPT: [u8; PTX_PACKED.1] = packed(&PTX_PACKED.0);
-static SOURCE_KEPT: [u8; SOURCE_PACKED.1] = packed(&SOURCE_PACKED.0);
+static PTX_KEPT: [u8; packed!("kernels.ptx").len()] = *packed!("kernels.ptx");
+static SOURCE_KEPT: [u8; packed!("kernels.cu").len()] = *packed!("kernels.cu");
 
 /// [`PTX`], as the library carries it.
 pub static CUDA: Packed = Packed { bytes: &PTX_KEPT, nbytes: PTX_BYTES.len() };
