@@ -21,12 +21,23 @@ static void __syncthreads();
 static unsigned __umulhi(unsigned a, unsigned b) {
   return (unsigned)((unsigned long long)a * b >> 32);
 }
-static unsigned __byte_perm(unsigned low, unsigned high, unsigned pick) {
+// Bytes of two words by number, 0 to 7: NVIDIA's function takes a digit for each, AMD's a byte, and
+// the words in another order.
+static unsigned bytes_of(unsigned low, unsigned high, unsigned pick, int apart) {
   unsigned long long both = (unsigned long long)high << 32 | low;
   unsigned all = 0;
-  for (int i = 0; i < 4; ++i) all |= (unsigned)(both >> 8 * (pick >> 4 * i & 7) & 255) << 8 * i;
+  for (int i = 0; i < 4; ++i) all |= (unsigned)(both >> 8 * (pick >> apart * i & 7) & 255) << 8 * i;
   return all;
 }
+#ifdef __AMDGCN__
+static unsigned __builtin_amdgcn_perm(unsigned high, unsigned low, unsigned pick) {
+  return bytes_of(low, high, pick, 8);
+}
+#else
+static unsigned __byte_perm(unsigned low, unsigned high, unsigned pick) {
+  return bytes_of(low, high, pick, 4);
+}
+#endif
 
 namespace kernels {
 #include "../../src/device/gpu/kernels.cu"
