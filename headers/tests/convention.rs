@@ -99,7 +99,9 @@ fn library(name: &str, files: &[(&str, &str)]) -> PathBuf {
     for shared in ["Cargo.toml", "cbindgen.toml"] {
         std::fs::copy(headers::root().join(shared), root.join(shared)).expect("it is there");
     }
-    for (file, text) in files {
+    // Of the features this list says what the header declares under a macro.
+    let list = "pub mod topic;\n#[cfg(feature = \"print\")]\npub mod printed;\n";
+    for (file, text) in files.iter().chain(&[("mod.rs", list)]) {
         std::fs::write(root.join("src/capi").join(file), text).expect("it can be written");
     }
     root
@@ -111,6 +113,16 @@ const TEMPLATE: &str = "@structs\n@file src/capi/topic.rs\n";
 fn every_kind_of_item_has_its_form() {
     let root = library("kinds", &[("topic.rs", TOPIC)]);
     assert_eq!(expand(&root, TEMPLATE).expect("the topic is right"), EXPECTED);
+}
+
+#[test]
+fn what_a_feature_has_is_declared_unless_it_is_left_out() {
+    let printed = "//! Text.\n\n/// Text.\npub type dlrs_text = i32;";
+    let root = library("features", &[("topic.rs", ""), ("printed.rs", printed)]);
+    let header = expand(&root, "@file src/capi/printed.rs\n").expect("the topic is right");
+    let (before, after) = header.split_once("typedef int32_t dlrs_text;").expect("it is declared");
+    assert!(before.contains("#ifndef DLRS_NO_PRINT\n"), "{header}");
+    assert!(after.contains("#endif  /* DLRS_NO_PRINT */"), "{header}");
 }
 
 fn refusal(name: &str, files: &[(&str, &str)]) -> String {
