@@ -22,7 +22,7 @@ const c_absent c_absent_rows[] = {
     {"F22", "laws.sh", "as F21: without an interpreter's names no lock of it is needed"},
     {"P14", "test_print.c", ""},
     {"K24", NULL,
-     "undetectable; the header: nobody writes the elements of src or touches those of dst"},
+     "undetectable; the header: no other thread writes the elements of src"},
     {"F04", NULL, "undetectable; the header: a second release of the same reference cannot be detected"},
     {"F08", NULL,
      "undetectable: the memory of the count is gone; the header: a freed struct cannot be detected"},

@@ -945,7 +945,7 @@ enum dlrs_level {
  *
  * Shape:     copied; NULL strides become compact row-major.
  * Bytes:     data and byte_offset stay as they are.
- * Device:    any; the data is not touched.
+ * Device:    any; the data is not accessed.
  * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
  * Flags:     exactly flags: a legacy tensor does not record writability. NumPy treats legacy
  *            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
@@ -969,7 +969,7 @@ dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
  *
  * Shape:     unchanged; strides are filled.
  * Bytes:     data and byte_offset stay as they are, unless the policy copies.
- * Device:    any; the data is touched only by a copy, which stays on the device.
+ * Device:    any; the data is accessed only by a copy, which stays on the device.
  * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
  *            A tensor of this library changes without any allocation.
  * Flags:     the legacy struct has none. READ_ONLY: by policy, a dlrs_legacy_policy. IS_COPIED is
@@ -2456,7 +2456,7 @@ struct dlrs_backend {
  * Source:    this library.
  *
  * Safety:
- * See the preface; the functions of the backend do what dlrs_backend says.
+ * See the preface; the functions of the backend do what dlrs_backend documents.
  */
 DLRS_API
 dlrs_status dlrs_backend_set(int32_t device_type,
@@ -2525,7 +2525,7 @@ dlrs_status dlrs_device_count(int32_t device_type,
  * Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
  * Ownership: path is not copied and must stay valid until the process ends or another one is set;
  *            NULL restores the usual names. On Windows path is in the ANSI code page, which is
- *            UTF-8 only where the program's manifest or the system says so.
+ *            UTF-8 only if the program's manifest or the system sets it.
  * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
  *            missing file is reported when the driver is loaded.
  * Threads:   any; call it before the first use of a device.
@@ -3146,7 +3146,7 @@ struct dlrs_copy_options {
  * Source:    this library.
  *
  * Safety:
- * See the preface; nobody writes the elements of src or touches those of dst meanwhile.
+ * See the preface; no other thread writes the elements of src or accesses those of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
@@ -3229,7 +3229,7 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Source:    python_spec: IS_COPIED on every copy.
  *
  * Safety:
- * See the preface; nobody writes the elements of src meanwhile.
+ * See the preface; no other thread writes the elements of src meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
@@ -3251,7 +3251,7 @@ dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
  * Source:    this library, for consumers that know only the legacy struct.
  *
  * Safety:
- * See the preface; nobody writes the elements of src meanwhile.
+ * See the preface; no other thread writes the elements of src meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
@@ -3437,7 +3437,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Source:    array_equal of NumPy, with and without equal_nan.
  *
  * Safety:
- * See the preface; nobody writes the elements meanwhile.
+ * See the preface; no other thread writes the elements meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
@@ -3523,7 +3523,7 @@ dlrs_status dlrs_copy_batch(uint64_t n,
  * Source:    this library.
  *
  * Safety:
- * See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+ * See the preface; no other thread writes the bytes or accesses the elements of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy_from_bytes(const void *bytes,
@@ -3548,7 +3548,7 @@ dlrs_status dlrs_copy_from_bytes(const void *bytes,
  * Source:    this library.
  *
  * Safety:
- * See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+ * See the preface; no other thread writes the elements of src or accesses the bytes meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,

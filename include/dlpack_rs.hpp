@@ -91,7 +91,7 @@ auto Queries<D, M>::to_string(OptionsRef<dlrs_print_options> options) const {
   return dlpack_rs::to_string(*this, options);
 }
 #endif
-/// Which way a copy would go, for people.
+/// How a copy would be done, as text for humans.
 template <class M = DefaultMode>
 ResultOf<M, std::string> copy_explain(TensorView src, TensorView dst,
                                       OptionsRef<dlrs_copy_options> options = {}) {

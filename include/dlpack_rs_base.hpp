@@ -41,7 +41,7 @@ class Dims {
 };
 
 namespace detail {
-/// A number of dimensions for a C function, which refuses what is above 64.
+/// A number of dimensions for a C function, which rejects more than 64.
 [[nodiscard]] constexpr int32_t rank(Shape shape) noexcept {
   return shape.size() < INT32_MAX ? static_cast<int32_t>(shape.size()) : INT32_MAX;
 }
@@ -193,11 +193,11 @@ ResultOf<M, Kind> dtype_to_kind(DLDataType dtype) {
 [[nodiscard]] inline uint32_t version() noexcept { return dlrs_version(); }
 /// The same as text: "major.minor.patch".
 [[nodiscard]] inline const char *version_string() noexcept { return dlrs_version_string(); }
-/// The newest DLPack version that the library knows.
+/// The newest DLPack version that the library supports.
 [[nodiscard]] inline DLPackVersion dlpack_version() noexcept { return dlrs_dlpack_version(); }
 /// The layout of DLPack's structs as the library was compiled.
 [[nodiscard]] inline const dlrs_abi_table &abi_layout() noexcept { return *dlrs_abi_layout(); }
-/// Checks that the library has the layout expected and serves programs of this header.
+/// Checks that the library has the expected layout and is compatible with this header.
 template <class M = DefaultMode>
 ResultOf<M, void> abi_check(const dlrs_abi_table &expected,
                             uint32_t header_version = DLRS_HEADER_VERSION) {

@@ -19,7 +19,7 @@
 namespace dlpack_rs {
 
 namespace detail {
-/// Calls and deletes a function object that was handed over as a context.
+/// Calls and deletes a function object that was passed as a context.
 template <class F>
 void run_once(void *context) noexcept {
   F *function = static_cast<F *>(context);
@@ -100,7 +100,7 @@ class [[nodiscard]] BasicLegacyTensor : public Queries<BasicLegacyTensor<M>, M> 
       return dlrs_clone_legacy(pointer_, device, options, &out->pointer_, e);
     });
   }
-  /// Makes it a Tensor, with flags that a legacy struct cannot say. On failure it stays.
+  /// Makes it a Tensor, with flags that a legacy struct lacks. On failure it stays.
   R<BasicTensor<M>> to_versioned(uint64_t flags = 0) && {
     return BasicTensor<M>::from_legacy_take(pointer_, flags);
   }
@@ -111,8 +111,8 @@ class [[nodiscard]] BasicLegacyTensor : public Queries<BasicLegacyTensor<M>, M> 
   Pointer pointer_ = nullptr;
 };
 
-/// One reference to a DLPack tensor, ours or anyone's: one pointer, move-only, empty after being
-/// moved from.
+/// One reference to a DLPack tensor, of this library or foreign: one pointer, move-only, empty
+/// after being moved from.
 template <class M>
 class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
  public:
@@ -159,8 +159,8 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     return made(dlrs_tensor_from_bytes, bytes, nbytes, prototype.desc(), options);
   }
 
-  /// Wraps memory and keeps its owner, any object, for as long as the tensor lives. The owner is
-  /// moved, or copied, after the memory was described, so it may be what describes it:
+  /// Wraps memory and keeps its owner, any object, until the tensor is freed. The owner is moved,
+  /// or copied, after the memory was described, so it may be what describes it:
   /// own(view, std::move(container)) is right in one statement. On failure the owner is untouched.
   template <class O>
   static R<BasicTensor> own(View memory, O &&owner) {
@@ -200,7 +200,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     return held(std::forward<C>(container), shape);
   }
 
-  /// Takes a tensor in: checked, boxed when foreign, copied when asked. Sets `foreign` to NULL;
+  /// Imports a tensor: checked, boxed if foreign, copied on request. Sets `foreign` to NULL;
   /// on failure it stays the caller's.
   static R<BasicTensor> import_take(Pointer &foreign,
                                     OptionsRef<dlrs_import_options> options = {}) {
@@ -297,7 +297,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<BasicTensor> slice(int32_t axis, int64_t start, int64_t stop, int64_t step = 1) const {
     return made(dlrs_view_slice, pointer_, axis, start, stop, step);
   }
-  /// One index of an axis, which goes.
+  /// One index of an axis, which is dropped.
   R<BasicTensor> select(int32_t axis, int64_t index) const {
     return made(dlrs_view_select, pointer_, axis, index);
   }

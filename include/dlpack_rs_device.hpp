@@ -3,7 +3,7 @@
  * \brief Streams, events, pools, device memory and backends for dlpack_rs_core.hpp.
  *
  * Classes own their handle, are move-only, and are empty after being moved from. A destructor
- * does not report what the driver says; call destroy() to see it.
+ * does not report the driver's error; call destroy() for it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -115,7 +115,7 @@ class BasicEvent {
   }
   /// This thread waits for the mark.
   R<void> sync() const { return detail::run<M>(dlrs_event_sync, device_, handle_); }
-  /// Whether the mark was reached.
+  /// Whether the event has completed.
   R<bool> query() const {
     return detail::get<M, bool, int32_t>(dlrs_event_query, device_, handle_);
   }
@@ -131,7 +131,7 @@ class BasicEvent {
   bool owned_ = false;
 };
 
-/// An allocator of one device that keeps freed blocks for reuse. Tensors made of it may outlive it.
+/// An allocator of one device that caches freed blocks. Its tensors may outlive it.
 template <class M>
 class BasicPool {
  public:
@@ -224,7 +224,7 @@ class BasicMemory {
   uint64_t nbytes_ = 0, align_bytes_ = 0;
 };
 
-/// Host memory that a driver knows, for faster and asynchronous copies.
+/// Host memory registered with a driver, for faster and asynchronous copies.
 template <class M>
 class BasicRegistration {
  public:
@@ -267,11 +267,11 @@ struct MemoryInfo {
 /// What the `stream` argument of `__dlpack__` means.
 struct PyStream {
   void *handle;
-  /// False for -1, which asks for no synchronization.
+  /// False for -1, which requests no synchronization.
   bool sync;
 };
 
-/// What devices are asked, and what is set for the whole process.
+/// Queries of devices, and process-wide settings.
 template <class M>
 struct BasicDevices {
   template <class T>
@@ -300,7 +300,7 @@ struct BasicDevices {
   static R<void> set_peer_access(DLDevice device, DLDevice peer, bool enabled) {
     return detail::run<M>(dlrs_peer_access_set, device, peer, int32_t{enabled});
   }
-  /// Waits for somebody's stream.
+  /// Waits for a stream of another owner.
   static R<void> stream_sync(StreamRef stream) {
     return detail::run<M>(dlrs_stream_sync, stream.device, stream.handle);
   }
@@ -311,7 +311,7 @@ struct BasicDevices {
                                                  const dlrs_allocator *allocator) {
     return detail::get<M, const dlrs_allocator *>(dlrs_allocator_set, device_type, allocator);
   }
-  /// How a device type is driven; NULL for the library's own way. The one before.
+  /// Sets the backend of a device type; NULL for the library's own. Returns the previous one.
   static R<const dlrs_backend *> set_backend(int32_t device_type, const dlrs_backend *backend) {
     return detail::get<M, const dlrs_backend *>(dlrs_backend_set, device_type, backend);
   }

@@ -85,7 +85,7 @@ struct MdspanParts {
   T *data = nullptr;
   std::array<int64_t, N> shape{}, strides{};
 
-  /// layout_stride asks that each stride steps over all elements of the smaller ones.
+  /// layout_stride requires that each stride covers all elements of the smaller ones.
   [[nodiscard]] bool is_nested() const noexcept {
     for (size_t i = 0; i < N; ++i) {
       if (strides[i] <= 0) return false;
@@ -150,7 +150,7 @@ ResultOf<M, Mdspan<T, N, Layout>> to_mdspan(const Queries<D, M> &tensor) {
   });
 }
 
-/// An mdspan as a tensor, for the time that the result lives:
+/// An mdspan as a tensor, valid as long as the result:
 ///   const auto d = describe(span); Tensor::borrow(d)
 template <class T, class E, class L>
 [[nodiscard]] Described<E::rank() ? E::rank() : 1> describe(

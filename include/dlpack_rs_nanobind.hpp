@@ -13,7 +13,7 @@
 
 namespace dlpack_rs::python {
 
-/// What the functions of dlpack_rs_python.hpp ask of a type that nanobind binds.
+/// Requirements of dlpack_rs_python.hpp on a type that nanobind binds.
 template <class T>
 struct NanobindType {
   static const T *get(PyObject *object) noexcept {
@@ -84,7 +84,7 @@ void bind(nanobind::class_<T, X...> &type) {
   type.attr("__dlpack_c_exchange_api__") = given(ExchangeApi<T, NanobindType<T>>::capsule());
 }
 
-/// The same, and gives the module from_dlpack(x, *, device=None, copy=None).
+/// The same, and adds from_dlpack(x, *, device=None, copy=None) to the module.
 template <class T, class... X>
 void bind(nanobind::module_ &module, nanobind::class_<T, X...> &type) {
   namespace nb = nanobind;

@@ -13,7 +13,7 @@
 
 namespace dlpack_rs::python {
 
-/// What the functions of dlpack_rs_python.hpp ask of a type that pybind11 binds.
+/// Requirements of dlpack_rs_python.hpp on a type that pybind11 binds.
 template <class T>
 struct Pybind11Type {
   static const T *get(PyObject *object) noexcept {
@@ -86,7 +86,7 @@ void bind(pybind11::class_<T, X...> &type) {
   type.attr("__dlpack_c_exchange_api__") = given(ExchangeApi<T, Pybind11Type<T>>::capsule());
 }
 
-/// The same, and gives the module from_dlpack(x, *, device=None, copy=None).
+/// The same, and adds from_dlpack(x, *, device=None, copy=None) to the module.
 template <class T, class... X>
 void bind(pybind11::module_ &module, pybind11::class_<T, X...> &type) {
   namespace py = pybind11;

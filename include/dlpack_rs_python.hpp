@@ -193,7 +193,7 @@ R guarded(F &&f, std::enable_if_t<true, R> failed = R(),
   return out;
 }
 
-/// An object that keeps a tensor alive and that nobody can consume, as a base of what was imported.
+/// A private capsule: it keeps a tensor alive and no consumer takes it, as the base of an import.
 /// The name is static and the framework's own. On failure the tensor is left to the caller.
 [[nodiscard]] inline PyObject *holder(Tensor &&tensor, const char *name,
                                       OptionsRef<dlrs_py_error_options> words = {}) noexcept {
@@ -433,7 +433,7 @@ struct Exporter {
   }
 };
 
-/// A Python object with `__dlpack__` that gives a tensor away: for functions that return data and
+/// A Python object with `__dlpack__` that exports a tensor: for functions that return data and
 /// leave it to the caller which framework's array it becomes.
 [[nodiscard]] inline PyObject *object(Tensor &&tensor) noexcept {
   return Exporter::make(std::move(tensor));

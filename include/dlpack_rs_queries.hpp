@@ -1,6 +1,6 @@
 /*!
  * \file dlpack_rs_queries.hpp
- * \brief What can be asked of any tensor, owned or not.
+ * \brief Queries of any tensor, owned or not.
  *
  * Included by dlpack_rs_core.hpp, which is what a program includes.
  *
@@ -206,7 +206,7 @@ class Queries {
     return detail::get<M, T *>(
         [this](T **out, dlrs_error *e) { return typed(out, "data_as", e); });
   }
-  /// All elements of a tensor that is contiguous; what data_as refuses is refused.
+  /// All elements of a contiguous tensor; with the errors of data_as.
   template <class T>
   R<Span<T>> span() const {
     return detail::get<M, Span<T>>([this](Span<T> *out, dlrs_error *e) {

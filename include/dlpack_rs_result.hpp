@@ -42,7 +42,7 @@ class Span {
   constexpr Span(T *data, size_t count) noexcept : data_(data), count_(count) {}
   template <size_t N>
   constexpr Span(T (&array)[N]) noexcept : data_(array), count_(N) {}
-  /// Of {2, 3}, where T is const. The list lives as long as the statement.
+  /// Of {2, 3}, where T is const. The list is valid until the end of the statement.
   template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
   constexpr Span(std::initializer_list<std::remove_cv_t<U>> list) noexcept {
     data_ = list.begin();  // not in the initialiser, where GCC warns of parameters as of locals
@@ -120,11 +120,11 @@ class Error : public std::exception {
   }
   /// The message: function, argument, member, what is wrong, value, limit, and what to do.
   [[nodiscard]] const char *what() const noexcept override { return raw_.message; }
-  /// The part of it that says what is wrong, with value and limit.
+  /// Its description of the error, with value and limit.
   [[nodiscard]] Span<const char> text() const noexcept {
     return part(raw_.text_start, raw_.text_end);
   }
-  /// The part of it that says what to do. May be empty.
+  /// Its remedy. May be empty.
   [[nodiscard]] Span<const char> hint() const noexcept {
     return part(raw_.hint_start, raw_.hint_end);
   }

@@ -93,7 +93,7 @@ struct ViewStep : Options<dlrs_view_step> {
 };
 static_assert(sizeof(ViewStep) == sizeof(dlrs_view_step), "an array of steps is C's");
 
-/// A borrowed tensor: a pointer to anyone's struct. Copy it freely; it keeps nothing alive.
+/// A borrowed tensor: a pointer to any struct. Copy it freely; it keeps nothing alive.
 template <class M>
 class BasicView : public Queries<BasicView<M>, M> {
  public:
@@ -104,7 +104,7 @@ class BasicView : public Queries<BasicView<M>, M> {
   BasicView(const DLTensor &&, uint64_t = 0) = delete;
   constexpr BasicView(const DLManagedTensorVersioned &tensor) noexcept
       : tensor_(&tensor.dl_tensor), flags_(tensor.flags), managed_(&tensor) {}
-  /// Of a Tensor, a LegacyTensor or a view, in either mode. One that is empty gives an empty view.
+  /// Of a Tensor, a LegacyTensor or a view, in either mode. An empty one gives an empty view.
   template <class D, class O>
   BasicView(const Queries<D, O> &other) noexcept
       : tensor_(static_cast<const D &>(other).desc()),

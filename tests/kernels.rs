@@ -176,7 +176,7 @@ fn transposes_of_narrow_elements() {
         let digit = |place: u32| (i / 2 / 4u64.pow(place) % 4) as i64;
         let down = random.one_of(&[128, 129, 130, 131, 191, 254, 255, 256, 257, 259, 300]);
         let across = random.one_of(&[64, 65, 66, 123, 124, 125, 126, 127, 128, 129, 186, 187, 250]);
-        let pad = |n: i64, odd: i64| (n * size + 3 & !3) + 4 + odd / size * size;
+        let pad = |n: i64, odd: i64| ((n * size + 3) & !3) + 4 + odd / size * size;
         let (by_src, by_dst) = (pad(across, digit(0)), pad(down, digit(1)));
         let sign = |random: &mut Random| 1 - 2 * i64::from(random.below(3) == 0);
         let (s, u) = (sign(&mut random), sign(&mut random));
@@ -203,7 +203,7 @@ fn pixels() {
     for (size, channels, lead) in (0..4 * 6 * 16).map(|i| (1i64 << (i % 4), 2 + i / 4 % 6, i / 24))
     {
         let n = random.one_of(&[128, 129, 130, 131, 255, 1000, 5000]);
-        let plane: i64 = (n * size + 3 & !3) + random.one_of(&[0, 0, 4, size, 3 * size]);
+        let plane: i64 = ((n * size + 3) & !3) + random.one_of(&[0, 0, 4, size, 3 * size]);
         let gap = random.one_of(&[0, 0, 16, 4, size]);
         let images = random.one_of(&[1, 2]);
         let weave = vec![

@@ -33,7 +33,7 @@ unsafe impl arg::Sized32 for dlrs_backend {
 /// Source:    this library.
 ///
 /// # Safety
-/// See the preface; the functions of the backend do what dlrs_backend says.
+/// See the preface; the functions of the backend do what dlrs_backend documents.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_backend_set(
     device_type: i32,

@@ -101,7 +101,7 @@ unsafe fn asked(
 /// Source:    this library.
 ///
 /// # Safety
-/// See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+/// See the preface; no other thread writes the bytes or accesses the elements of dst meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy_from_bytes(
     bytes: *const c_void,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
 /// Source:    this library.
 ///
 /// # Safety
-/// See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+/// See the preface; no other thread writes the elements of src or accesses the bytes meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy_to_bytes(
     src: *const DLManagedTensorVersioned,

@@ -57,7 +57,7 @@ unsafe fn ask<T>(
 /// Source:    array_equal of NumPy, with and without equal_nan.
 ///
 /// # Safety
-/// See the preface; nobody writes the elements meanwhile.
+/// See the preface; no other thread writes the elements meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_equal(
     a: *const DLManagedTensorVersioned,

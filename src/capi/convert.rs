@@ -26,7 +26,7 @@ const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 ///
 /// Shape:     copied; NULL strides become compact row-major.
 /// Bytes:     data and byte_offset stay as they are.
-/// Device:    any; the data is not touched.
+/// Device:    any; the data is not accessed.
 /// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
 /// Flags:     exactly flags: a legacy tensor does not record writability. NumPy treats legacy
 ///            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
 ///
 /// Shape:     unchanged; strides are filled.
 /// Bytes:     data and byte_offset stay as they are, unless the policy copies.
-/// Device:    any; the data is touched only by a copy, which stays on the device.
+/// Device:    any; the data is accessed only by a copy, which stays on the device.
 /// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
 ///            A tensor of this library changes without any allocation.
 /// Flags:     the legacy struct has none. READ_ONLY: by policy, a dlrs_legacy_policy. IS_COPIED is

@@ -193,7 +193,7 @@ impl CopyArgs {
 /// Source:    this library.
 ///
 /// # Safety
-/// See the preface; nobody writes the elements of src or touches those of dst meanwhile.
+/// See the preface; no other thread writes the elements of src or accesses those of dst meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy(
     src: *const DLManagedTensorVersioned,
@@ -343,7 +343,7 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 /// Source:    python_spec: IS_COPIED on every copy.
 ///
 /// # Safety
-/// See the preface; nobody writes the elements of src meanwhile.
+/// See the preface; no other thread writes the elements of src meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_clone(
     src: *const DLManagedTensorVersioned,
@@ -458,7 +458,7 @@ pub(super) unsafe fn read(
 /// Source:    this library, for consumers that know only the legacy struct.
 ///
 /// # Safety
-/// See the preface; nobody writes the elements of src meanwhile.
+/// See the preface; no other thread writes the elements of src meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_clone_legacy(
     src: *const DLManagedTensor,

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn dlrs_device_count(
 /// Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
 /// Ownership: path is not copied and must stay valid until the process ends or another one is set;
 ///            NULL restores the usual names. On Windows path is in the ANSI code page, which is
-///            UTF-8 only where the program's manifest or the system says so.
+///            UTF-8 only if the program's manifest or the system sets it.
 /// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
 ///            missing file is reported when the driver is loaded.
 /// Threads:   any; call it before the first use of a device.

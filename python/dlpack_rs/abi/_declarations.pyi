@@ -1828,7 +1828,7 @@ class _Library:
         Source:    this library.
 
         Safety:
-        See the preface; the functions of the backend do what dlrs_backend says.
+        See the preface; the functions of the backend do what dlrs_backend documents.
         """
     def dlrs_broadcast_shapes(
         self,
@@ -1941,7 +1941,7 @@ class _Library:
         Source:    python_spec: IS_COPIED on every copy.
 
         Safety:
-        See the preface; nobody writes the elements of src meanwhile.
+        See the preface; no other thread writes the elements of src meanwhile.
         """
     def dlrs_clone_legacy(
         self,
@@ -1966,7 +1966,7 @@ class _Library:
         Source:    this library, for consumers that know only the legacy struct.
 
         Safety:
-        See the preface; nobody writes the elements of src meanwhile.
+        See the preface; no other thread writes the elements of src meanwhile.
         """
     def dlrs_compact_strides(
         self,
@@ -2061,7 +2061,7 @@ class _Library:
         Source:    this library.
 
         Safety:
-        See the preface; nobody writes the elements of src or touches those of dst meanwhile.
+        See the preface; no other thread writes the elements of src or accesses those of dst meanwhile.
         """
     def dlrs_copy_batch(
         self,
@@ -2180,7 +2180,7 @@ class _Library:
         Source:    this library.
 
         Safety:
-        See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+        See the preface; no other thread writes the bytes or accesses the elements of dst meanwhile.
         """
     def dlrs_copy_to_bytes(
         self,
@@ -2208,7 +2208,7 @@ class _Library:
         Source:    this library.
 
         Safety:
-        See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+        See the preface; no other thread writes the elements of src or accesses the bytes meanwhile.
         """
     def dlrs_detach(
         self,
@@ -2352,7 +2352,7 @@ class _Library:
         Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
         Ownership: path is not copied and must stay valid until the process ends or another one is set;
                    NULL restores the usual names. On Windows path is in the ANSI code page, which is
-                   UTF-8 only where the program's manifest or the system says so.
+                   UTF-8 only if the program's manifest or the system sets it.
         Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
                    missing file is reported when the driver is loaded.
         Threads:   any; call it before the first use of a device.
@@ -2549,7 +2549,7 @@ class _Library:
         Source:    array_equal of NumPy, with and without equal_nan.
 
         Safety:
-        See the preface; nobody writes the elements meanwhile.
+        See the preface; no other thread writes the elements meanwhile.
         """
     def dlrs_error_forward(
         self,
@@ -2773,7 +2773,7 @@ class _Library:
 
         Shape:     copied; NULL strides become compact row-major.
         Bytes:     data and byte_offset stay as they are.
-        Device:    any; the data is not touched.
+        Device:    any; the data is not accessed.
         Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
         Flags:     exactly flags: a legacy tensor does not record writability. NumPy treats legacy
                    tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
@@ -4201,7 +4201,7 @@ class _Library:
 
         Shape:     unchanged; strides are filled.
         Bytes:     data and byte_offset stay as they are, unless the policy copies.
-        Device:    any; the data is touched only by a copy, which stays on the device.
+        Device:    any; the data is accessed only by a copy, which stays on the device.
         Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
                    A tensor of this library changes without any allocation.
         Flags:     the legacy struct has none. READ_ONLY: by policy, a dlrs_legacy_policy. IS_COPIED is
