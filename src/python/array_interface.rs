@@ -1,4 +1,4 @@
-//! The array interfaces: a dictionary that says where the memory is, on CUDA or on the host.
+//! The array interfaces: a dictionary with the address of the memory, on CUDA or on the host.
 
 use core::ffi::{CStr, c_ulong, c_void};
 use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
@@ -19,7 +19,7 @@ use crate::tensor::block::Block;
 use crate::tensor::{Versioned, wrap};
 use crate::validate::{Level, Rules, Snapshot};
 
-/// A tensor over the memory that the object describes; `None` when it describes none.
+/// A tensor over the memory that the object describes; `None` without an array interface.
 ///
 /// # Safety
 /// `object` is live.
@@ -354,7 +354,7 @@ fn some_numbers(python: Python, sequence: &Owned, to: &mut [i64]) -> Result<usiz
     unsafe { numbers(python, sequence.as_ptr(), to) }
 }
 
-/// Reads a sequence of numbers; answers how many there are.
+/// Reads a sequence of numbers; returns how many there are.
 ///
 /// # Safety
 /// `sequence` is live.

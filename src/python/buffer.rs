@@ -40,7 +40,7 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
     }
 }
 
-/// A buffer that an object lends; given back when it goes out of scope, unless a tensor takes it.
+/// A borrowed buffer of an object; released when it goes out of scope, unless a tensor takes it.
 pub struct Lent(NonNull<Lease>);
 
 /// A buffer, and whose it is.
@@ -51,7 +51,7 @@ struct Lease {
 }
 
 impl Lent {
-    /// The buffer of an object, in memory of its own.
+    /// The buffer of an object, allocated.
     ///
     /// # Safety
     /// `object` is live.
@@ -77,7 +77,7 @@ impl Lent {
         unsafe { (&raw const (*self.0.as_ptr()).view).read() }
     }
 
-    /// The owner of a tensor over it, which [`Lent::taken`] then leaves it to.
+    /// The owner of a tensor over it; call [`Lent::taken`] when the tensor has it.
     pub fn owner(&self) -> Owner {
         Owner::Callback(Some(release), self.0.as_ptr().cast())
     }
@@ -158,8 +158,8 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Ver
     Ok(Block::versioned(wrap::wrap(&snapshot, lent.owner())?))
 }
 
-/// Refuses a buffer whose items are not what the object's `dtype` says: NumPy's dates of one
-/// element lend 8 bytes, as if they were as many numbers.
+/// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend
+/// 8 bytes, as if they were as many numbers.
 ///
 /// # Safety
 /// `object` is live.

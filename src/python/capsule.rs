@@ -1,4 +1,4 @@
-//! Capsules: how a tensor passes through Python, and what becomes of one that nobody takes.
+//! Capsules: tensors in Python objects, and the release of those that are not consumed.
 //!
 //! Destructors run at odd moments: with an exception pending, while the interpreter ends, on any
 //! thread. They are native, call Python only to look at the capsule itself, and set a pending
@@ -18,11 +18,11 @@ use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
 
-/// A legacy tensor that nobody has taken.
+/// A legacy tensor that is not consumed.
 pub const LEGACY: &CStr = c"dltensor";
 /// A legacy tensor's empty shell.
 pub const LEGACY_USED: &CStr = c"used_dltensor";
-/// A versioned tensor that nobody has taken.
+/// A versioned tensor that is not consumed.
 pub const VERSIONED: &CStr = c"dltensor_versioned";
 /// A versioned tensor's empty shell.
 pub const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
@@ -101,10 +101,10 @@ unsafe fn new_boxed(python: Python, tensor: Legacy, watched: bool) -> Result<Own
     }
 }
 
-/// The names of DLPack, which say that a capsule is to be taken from, or was.
+/// The names of DLPack's capsules, consumed or not.
 static NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCHANGE_API];
 
-/// A capsule of a name that is not DLPack's, so that nobody takes the tensor out.
+/// A private capsule: its name is not DLPack's, so that no consumer takes the tensor.
 ///
 /// # Safety
 /// `tensor` is live, and `name` a static text; on success the capsule owns the caller's reference.
@@ -221,7 +221,7 @@ unsafe fn inside<T>(
     // SAFETY: the caller's word; a capsule's pointer is not NULL, and its name is NULL or a text.
     unsafe {
         let found = python.PyCapsule_GetName(capsule);
-        // Mostly it is our own text: where it lies is asked before what it says.
+        // Mostly it is our own text: the addresses are compared before the contents.
         if found != name && (found.is_null() || !same(found, name)) {
             return None;
         }

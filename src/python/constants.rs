@@ -50,7 +50,7 @@ impl Kept {
         self.0.as_ptr()
     }
 
-    /// A reference of its own.
+    /// An owned reference.
     pub fn share(&self, python: Python) -> Owned {
         // SAFETY: live: the record has a reference.
         unsafe { Owned::share(python, self.0) }

@@ -80,7 +80,7 @@ pub unsafe fn from_object(
             Ok(true) if foreign || ordered(python, &table, tensor, stream).is_ok() => {
                 Ok(Some(tensor))
             }
-            // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
+            // `__dlpack__` rejects such tensors, and orders streams itself.
             other => {
                 wrap::release(python, tensor);
                 other.map(|_| None)
@@ -116,7 +116,7 @@ unsafe fn literal(python: Python, object: *mut PyObject, tensor: Versioned) -> R
     }
 }
 
-/// Whether gradients flow through an object of a type, as PyTorch and Paddle say it.
+/// Whether an object requires gradients, by the attributes of PyTorch and Paddle.
 ///
 /// # Safety
 /// `object` is live.
@@ -246,8 +246,8 @@ unsafe fn failed(python: Python, object: *mut PyObject) -> Result<Option<Version
     }
 }
 
-/// The work stream that a table of ours tells. Tensors made here are ready when they are handed
-/// out, so it is the default stream of every device, and there is none in host memory.
+/// The current work stream of our table. Tensors made here are ready when they are handed out, so
+/// it is the default stream of every device, and there is none in host memory.
 ///
 /// # Safety
 /// `out` is NULL or a writable variable.

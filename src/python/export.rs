@@ -1,4 +1,4 @@
-//! The whole of `__dlpack__`: what a consumer asks for, and the capsule that answers it.
+//! `__dlpack__`: the request of a consumer, and the capsule for it.
 
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -21,11 +21,11 @@ use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, ready, share};
 use crate::validate::Snapshot;
 
-/// What the keywords of `__dlpack__` say.
+/// The parsed keywords of `__dlpack__`.
 pub struct Request {
     /// The consumer's stream, [`stream::NONE`] for none given.
     pub stream: i64,
-    /// The newest major version that the consumer knows; 0 is before versions.
+    /// The newest major version that the consumer supports; 0 is legacy.
     pub major: u32,
     /// The device on which it wants the data.
     pub device: Option<DLDevice>,
@@ -36,7 +36,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What no keywords say: the legacy struct.
+    /// Without keywords: the legacy struct.
     pub const ANY: Request = Request {
         stream: stream::NONE,
         major: 0,
@@ -181,7 +181,7 @@ unsafe fn read_all(
     }
 }
 
-/// The capsule that answers a request for one of our tensors.
+/// The capsule for a request of one of our tensors.
 ///
 /// # Safety
 /// `tensor` is live; the capsule has its own reference.
@@ -197,7 +197,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
     }
 }
 
-/// The capsule that answers a request for memory that `object` keeps.
+/// The capsule for a request of memory that `object` owns.
 ///
 /// # Safety
 /// `object` is live, and `tensor` as of [`Snapshot::read`].
@@ -279,7 +279,7 @@ unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice)
     (found, request.device.unwrap_or(found.device))
 }
 
-/// Whether the tensor itself is what is wanted; then the consumer's stream waits for it.
+/// Whether the tensor itself meets the request; then the consumer's stream waits for it.
 ///
 /// # Safety
 /// `tensor` is live.
@@ -295,7 +295,7 @@ unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result
     unsafe { order(python, tensor, request, (&found, target), serves) }.map(|()| serves)
 }
 
-/// Makes the consumer's stream wait for the tensor itself, if that is what `serves`.
+/// Makes the consumer's stream wait for the tensor itself, if that is exported.
 ///
 /// # Safety
 /// As [`serves`].
@@ -324,7 +324,7 @@ unsafe fn order(
     }
 }
 
-/// The copy that is wanted, or the memory itself as the CPU's.
+/// The requested copy, or the memory itself as the CPU's.
 ///
 /// # Safety
 /// `tensor` is live and ours.

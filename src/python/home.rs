@@ -1,4 +1,4 @@
-//! Interpreters: what is kept of each, and how what belongs to one is given back.
+//! Interpreters: the state kept for each, and the release of their objects.
 //!
 //! An object of one interpreter must never be seen by another, and is freed only in its own: each
 //! may have a memory allocator and a lock of its own, and a thread that releases a tensor is
@@ -29,8 +29,8 @@ pub struct Slot(AtomicPtr<PyObject>);
 impl Slot {
     const EMPTY: Slot = Slot(AtomicPtr::new(null_mut()));
 
-    /// The object, made when it is first asked for; borrowed. It lives as long as the interpreter,
-    /// whose private dictionary nobody else empties.
+    /// The object, created on first use; borrowed. It is valid as long as the interpreter, whose
+    /// private dictionary no other code clears.
     #[inline]
     pub fn get(&self, make: impl FnOnce() -> Result<Owned>) -> Result<NonNull<PyObject>> {
         match NonNull::new(self.0.load(Acquire)) {
@@ -41,7 +41,7 @@ impl Slot {
 
     #[cold]
     fn put(&self, made: Owned) -> Result<NonNull<PyObject>> {
-        // Without the GIL another thread may have been first: what it published stays.
+        // Without the GIL another thread may have been first: its object is used.
         let kept = match self.0.compare_exchange(null_mut(), made.as_ptr(), AcqRel, Acquire) {
             Ok(_) => made.into_ptr(),
             Err(first) => first,
@@ -52,7 +52,7 @@ impl Slot {
 
 /// The record of one interpreter, for one of its lives.
 pub struct Home {
-    /// Its state, while it lives; else NULL.
+    /// Its state, until it ends; then NULL.
     interpreter: AtomicPtr<c_void>,
     /// Its number; 0 is the main one's.
     id: AtomicI64,
@@ -62,7 +62,7 @@ pub struct Home {
     pub constants: [Slot; constants::COUNT],
     /// The type `Tensor` of the Python module.
     pub tensor: Slot,
-    /// The type of what lends a `Tensor`'s memory as a buffer.
+    /// The type of objects that export a `Tensor`'s memory as a buffer.
     pub lender: Slot,
     /// The keeper in the dictionary, and every [`Life`].
     references: AtomicUsize,
@@ -91,7 +91,7 @@ impl Home {
         }
     }
 
-    /// A record that nobody has, with one reference.
+    /// An unused record, with one reference.
     fn claim() -> Result<&'static Home> {
         let free = |home: &&Home| home.free.compare_exchange(true, false, AcqRel, Relaxed).is_ok();
         if let Some(home) = all().find(free) {
@@ -305,7 +305,7 @@ impl Life {
     /// As [`Life::attach`], of a thread that is not attached.
     ///
     /// # Safety
-    /// The interpreter lives.
+    /// The interpreter has not ended.
     unsafe fn enter(&self, python: Python, interpreter: *mut c_void, body: impl FnOnce()) -> bool {
         // SAFETY: the caller's word; these functions may be called on any thread.
         unsafe {

@@ -3,7 +3,7 @@
 //! The ways, in this order: the exchange API of its type, `__dlpack__` with all keywords that are
 //! needed, with fewer where it does not know them, a capsule itself, the buffer protocol, the array
 //! interfaces. What comes out of any of them is checked, and served, by [`crate::import`]. A copy
-//! that no backend of ours makes is asked of the producer.
+//! that no backend can make is requested from the producer.
 
 mod call;
 mod serve;
@@ -19,13 +19,13 @@ use crate::import::Import;
 use crate::tensor::{Versioned, block};
 use crate::validate::check_version;
 
-/// What is wanted of an object.
+/// The request of an import.
 pub struct Wanted {
     /// What the tensor must be, and whether it may be copied.
     pub import: Import,
     /// What a legacy tensor's flags are: the struct has none.
     pub legacy_flags: u64,
-    /// The ways that may be gone, of [`protocol`].
+    /// The protocols to try, of [`protocol`].
     pub protocols: u32,
     /// The number of the stream on which the tensor will be used.
     pub stream: i64,
@@ -66,13 +66,13 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
 }
 
 impl Wanted {
-    /// Whether one of some ways may be gone.
+    /// Whether one of some protocols may be tried.
     fn may(&self, ways: u32) -> bool {
         self.protocols & ways != 0
     }
 }
 
-/// The tensor as the object gives it.
+/// The tensor as the object exports it.
 ///
 /// # Safety
 /// `object` is live.
@@ -134,7 +134,7 @@ unsafe fn refused_by_numpy(
     }
 }
 
-/// The tensor, and whether whoever gave it knows of the stream.
+/// The tensor, and whether the stream was passed to its producer.
 ///
 /// # Safety
 /// `object` is live and has no `__dlpack__`.
@@ -169,7 +169,7 @@ unsafe fn other_ways(
         let text = format_args!("{} object has no attribute '__dlpack__'", KindOf(python, object));
         return Err(refused(python, python.PyExc_AttributeError(), text));
     }
-    // The array API standard's exception for what has no `__dlpack__`.
+    // The array API standard's exception for objects without `__dlpack__`.
     let text = format_args!(
         "{} has no __dlpack__, no buffer and no array interface: give an array, such as \
          numpy.asarray() makes of it",

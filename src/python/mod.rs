@@ -1,6 +1,6 @@
 //! CPython, as far as tensors meet it: its functions, found at run time.
 //!
-//! Nothing links libpython. One library serves every CPython from 3.9 on, with and without the
+//! libpython is not linked. One library supports every CPython from 3.9 on, with and without the
 //! GIL: it calls functions of the stable ABI, and a few that every CPython exports or for which
 //! there is a substitute (`symbols.rs` lists them all), and sees objects as opaque, but for the
 //! type at the end of their header, which is looked at only where it was found to be there.

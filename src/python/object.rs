@@ -1,4 +1,4 @@
-//! Owned references, so that none is forgotten on the way out of a function.
+//! Owned references, released at the end of their scope.
 
 use core::ffi::c_ulong;
 use core::marker::PhantomData;
@@ -9,7 +9,7 @@ use super::raise::{is, raised};
 use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
 
-/// A reference that we own; given back when it goes out of scope, on the same thread.
+/// An owned reference; released when it goes out of scope, on the same thread.
 pub struct Owned(NonNull<PyObject>, PhantomData<*mut ()>);
 
 impl Owned {

@@ -1,4 +1,4 @@
-//! Failures on their way between Python and us.
+//! Conversion of errors between Python and the library.
 //!
 //! One rule for every function: when Python code raised, its exception stays set and the status is
 //! `DLRS_CALLBACK`; on any other failure, and on success, none is set.
@@ -17,7 +17,7 @@ pub fn raised() -> Error {
     Error::new(DLRS_CALLBACK).detail("Python raised an exception, which is still set")
 }
 
-/// What a function of Python returned, or that it raised.
+/// The result of a Python function, or that it raised.
 ///
 /// # Safety
 /// `object` is NULL or a new reference, which is taken; this thread is attached.
@@ -27,7 +27,7 @@ pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
     unsafe { Owned::new(object) }.ok_or_else(raised)
 }
 
-/// What a function of Python that answers a size returned, or that it raised.
+/// The size that a Python function returned, or that it raised.
 pub fn size(size: isize) -> Result<usize> {
     usize::try_from(size).map_err(|_| raised())
 }
@@ -58,7 +58,7 @@ pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Sets an exception with a text of ours, and answers the error that stands for it.
+/// Sets an exception with our text, and returns the error for it.
 #[cold]
 pub fn refused(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Error {
     let mut message = Message::EMPTY;
@@ -89,7 +89,7 @@ pub struct Text<'a>(Quoted<'a>);
 
 impl Text<'_> {
     /// # Safety
-    /// `text` is a live object, for as long as the answer is used.
+    /// `text` is a live object, as long as the result is used.
     pub unsafe fn of<'a>(python: Python, text: *mut PyObject) -> Result<Text<'a>> {
         // SAFETY: the caller's word.
         Ok(Text(Quoted(unsafe { utf8(python, text) }?)))
@@ -99,7 +99,7 @@ impl Text<'_> {
 /// The bytes of a text object.
 ///
 /// # Safety
-/// `text` is a live object, for as long as the answer is used.
+/// `text` is a live object, as long as the result is used.
 pub unsafe fn utf8<'a>(python: Python, text: *mut PyObject) -> Result<&'a [u8]> {
     let mut nbytes = 0;
     // SAFETY: attached; the caller's word.

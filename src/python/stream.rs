@@ -20,13 +20,13 @@ use crate::error::{Error, Result, Status::*};
 
 /// The number that stands for Python's `None`.
 pub const NONE: i64 = i64::MIN;
-/// The number that asks for no synchronization.
+/// The number that requests no synchronization.
 const NO_SYNC: i64 = -1;
 /// CUDA's handles of its two default streams; the numbers are the same.
 const CUDA_LEGACY: usize = 1;
 const CUDA_PER_THREAD: usize = 2;
 
-/// What a consumer says about its stream.
+/// The stream argument of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
     /// Nothing shall wait.
@@ -45,7 +45,7 @@ enum Rules {
 
 fn rules(device: DeviceCode) -> Rules {
     match device {
-        // Managed memory is written by kernels on streams, although the host reaches it.
+        // Managed memory is written by kernels on streams, although the host can access it.
         code if code == kDLCUDA as i32 || code == kDLCUDAManaged as i32 => Rules::Cuda,
         code if code == kDLROCM as i32 => Rules::Rocm,
         code if host_reachable(code) => Rules::Host,
@@ -59,8 +59,8 @@ pub fn has_streams(device: DeviceCode) -> bool {
     rules(device) != Rules::Host
 }
 
-/// Makes the consumer's stream wait for what the producer's was given: the one place where an
-/// exchange orders work. `data` is the memory that is exchanged.
+/// Makes the consumer's stream wait for the work on the producer's: the one place where an exchange
+/// orders work. `data` is the memory that is exchanged.
 ///
 /// # Safety
 /// Both are streams of the device.

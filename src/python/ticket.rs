@@ -1,4 +1,4 @@
-//! Tickets: whether a tensor that went into a capsule is still there, asked by one who holds none.
+//! Tickets: whether the tensor of a capsule still exists, checked without a reference.
 //!
 //! A consumer may call the deleter and leave the capsule's name (TensorFlow, of a device that it
 //! does not have), or clear the capsule's destructor (JAX, nanobind): so the destructor may look at
@@ -25,7 +25,7 @@ fn place(ticket: usize) -> Option<&'static AtomicUsize> {
     OUT.get(ticket % PLACES).filter(|_| ticket != 0)
 }
 
-/// A ticket that is valid until the block goes; `None`, too many are out, or there is no memory.
+/// A ticket that is valid until the block is freed; `None` if there are too many, or no memory.
 pub fn issue(block: &Block) -> Option<usize> {
     let serial = SERIAL.fetch_add(1, Relaxed);
     let ticket = (0..TRIES).find_map(|further| {
@@ -41,19 +41,19 @@ pub fn issue(block: &Block) -> Option<usize> {
     Some(ticket)
 }
 
-/// Whether the block of a ticket is still there. Of a ticket that was made void it is not known.
+/// Whether the block of a ticket still exists; unknown for a void ticket.
 pub fn valid(ticket: usize) -> bool {
     place(ticket).is_some_and(|place| place.load(Acquire) == ticket)
 }
 
-/// Frees the place of a ticket that nobody will ask about any more.
+/// Frees the entry of a ticket.
 pub fn void(ticket: usize) {
     if let Some(place) = place(ticket) {
         let _ = place.compare_exchange(ticket, 0, AcqRel, Relaxed);
     }
 }
 
-/// The block goes.
+/// The block is freed.
 unsafe extern "C" fn expire(ticket: *mut c_void) {
     void(ticket.addr());
 }

@@ -1,4 +1,4 @@
-//! What a caller of a from_dlpack or `__dlpack__` asks for, read from its objects.
+//! The arguments of a from_dlpack or `__dlpack__`, read from Python objects.
 
 use super::array_interface::numbers;
 use super::import::Wanted;
@@ -96,7 +96,7 @@ unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> 
 }
 
 impl Wanted {
-    /// Adds what the `device` and the `copy` of a from_dlpack say.
+    /// Adds the `device` and the `copy` of a from_dlpack.
     ///
     /// # Safety
     /// The objects are NULL or live.

@@ -1,4 +1,4 @@
-//! `__dlpack__`, called with the keywords that are needed, and with fewer where it knows no more.
+//! Calls `__dlpack__` with the keywords that are needed, and with fewer if it rejects them.
 
 use core::ptr::null_mut;
 
@@ -53,7 +53,7 @@ pub(super) unsafe fn call_dlpack(
         if let Some(made) = made {
             return Ok(Some((made, !plain && row().stream.is_some())));
         }
-        // NumPy refuses any other device: then the copy is made here.
+        // NumPy rejects any other device: then the library copies.
         let elsewhere = n == 0 && device.is_some() && is(python, Python::PyExc_BufferError);
         if (elsewhere || is(python, Python::PyExc_TypeError)) && n + 1 < ROWS {
             // SAFETY: attached.
@@ -133,7 +133,7 @@ unsafe fn stream_by_device(
     Ok(ToName { with_device: name(target), alone: name(here.filter(|_| target == here)) })
 }
 
-/// Where the object says that its data is; `None`: it cannot say so.
+/// The device that the object reports; `None` if it has no `__dlpack_device__`.
 ///
 /// # Safety
 /// `object` is live.
@@ -159,7 +159,7 @@ unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DL
         .map(|(device_type, device_id)| DLDevice { device_type, device_id }))
 }
 
-/// Whether the AttributeError that is set says that the method is missing; then it is cleared.
+/// Whether the AttributeError that is set is for the missing method; then it is cleared.
 /// Else an exception stays set.
 ///
 /// # Safety

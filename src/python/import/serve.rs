@@ -90,7 +90,7 @@ fn beyond_us(failure: &Error) -> bool {
     failure.status == DLRS_DEVICE_TYPE || failure.status as i32 / 100 == 5
 }
 
-/// The producer's own copy of the tensor that `src` was read from and that is still held.
+/// The producer's own copy of the tensor from which `src` was read, and which still exists.
 ///
 /// # Safety
 /// `object` is live.
@@ -148,7 +148,7 @@ unsafe fn is_other_memory(copy: Versioned, src: &Snapshot, import: &Import) -> R
     Ok(found.empty || found.device != src.device || found.first() != src.first())
 }
 
-/// Where a copy of ours is ordered: the stream that is wanted is that of the device that is.
+/// The order of the library's copy: the requested stream is one of the requested device.
 fn streams_of(wanted: &Wanted, src: DLDevice) -> Result<Streams> {
     let Import { device, options, .. } = wanted.import;
     let mut streams = options.streams;

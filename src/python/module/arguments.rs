@@ -15,10 +15,10 @@ use crate::python::raise::{KindOf, Quoted, class_of, raised, required, utf8};
 use crate::python::{Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
-/// The most arguments with a place of their own.
+/// Most named arguments of a method.
 const MOST: usize = 5;
 
-/// The arguments of one call by their places; NULL for what is not given.
+/// The arguments of one call by position; NULL for omitted ones.
 pub type Values = [*mut PyObject; MOST];
 
 /// What a method does with an object and the arguments.
@@ -170,7 +170,7 @@ impl Call<'_> {
         None
     }
 
-    /// Puts each argument where its name is; what is not given stays as it is.
+    /// Stores each argument at the index of its name; omitted ones are not modified.
     fn bind(&self, positions: Positions, values: &mut Values) -> Result<()> {
         let (least, most) = (usize::from(positions.least), usize::from(positions.most));
         let given = self.positional.len();
@@ -213,7 +213,7 @@ impl Call<'_> {
         wrong(self.python, self.name(), what)
     }
 
-    /// The exception for a text that is not understood, or that names what there is not.
+    /// The exception for a text that cannot be parsed, or that names an unknown thing.
     #[cold]
     fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Error {
         let kind = match error.status {
@@ -438,7 +438,7 @@ fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
     unsafe { utf8(python, object) }
 }
 
-/// What names a dtype that is no text: the name of a type, else what it is written as.
+/// The name of a dtype that is no text: that of a type, else its str().
 fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: live objects.
     unsafe {

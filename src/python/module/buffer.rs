@@ -69,7 +69,7 @@ pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: 
     }
 }
 
-/// Everything that can be refused.
+/// All checks.
 fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     if !device_type::host_reachable(tensor.device.device_type) {
         let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
@@ -147,7 +147,7 @@ unsafe fn export(
 /// Where a buffer without elements points to.
 static EMPTY: [u64; 2] = [0; 2];
 
-/// Extents, and strides in bytes behind them, in memory of their own.
+/// Extents, followed by strides in bytes, in a separate block.
 fn arrays(tensor: &Snapshot, itemsize: isize) -> Result<Option<NonNull<isize>>> {
     let ndim = tensor.shape().len();
     if ndim == 0 {

@@ -47,7 +47,7 @@ pub unsafe extern "C" fn dlpack(
     }
 }
 
-/// The capsule that answers any keywords.
+/// The capsule for any keywords.
 ///
 /// # Safety
 /// The tensor and the objects are live.
@@ -122,7 +122,7 @@ method!(
     }
 );
 
-/// What is wanted of an object by one who says no more.
+/// The default request of an import.
 pub fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
     Wanted {
         import: Import {
@@ -135,7 +135,7 @@ pub fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             options: crate::copy::Options::DEFAULT,
             limits: Limits::NONE,
         },
-        // As NumPy does: the legacy struct cannot say.
+        // As NumPy: the legacy struct lacks the flag.
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
         protocols: protocol::ALL,
         stream: stream::NONE,

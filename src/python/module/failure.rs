@@ -1,4 +1,4 @@
-//! What functions for Python answer: an object, or an error that becomes an exception.
+//! Results of functions called by Python: an object, or an error that becomes an exception.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -9,7 +9,7 @@ pub use crate::python::raise::{Message, refused};
 use crate::python::raise::{class_of, raised, required};
 use crate::python::{Owned, PyObject, Python};
 
-/// What a function of Python returned that is not negative, or that it raised.
+/// The non-negative result of a Python function, or that it raised.
 #[inline]
 pub fn done(answer: c_int) -> Result<bool> {
     if answer < 0 { Err(raised()) } else { Ok(answer > 0) }
@@ -27,7 +27,7 @@ pub fn truth(python: Python, truth: bool) -> Result<Owned> {
     unsafe { required(python.PyBool_FromLong(truth.into())) }
 }
 
-/// Runs the body of a function that Python calls. `name` is the one that Python knows it by.
+/// Runs the body of a function that Python calls. `name` is its name in Python.
 ///
 /// # Safety
 /// Python is calling.
@@ -47,7 +47,7 @@ pub unsafe fn answer(
     }
 }
 
-/// As [`answer`], of a function that answers a truth, or 0 for nothing; -1 with an exception.
+/// As [`answer`], for a function that returns a truth value or 0; -1 with an exception.
 ///
 /// # Safety
 /// Python is calling.
@@ -61,7 +61,7 @@ pub unsafe fn answer_truth(name: &'static str, body: impl FnOnce(Python) -> Resu
     }
 }
 
-/// Sets the exception of an error, unless Python code has raised one, which says more; answers -1.
+/// Sets the exception of an error, unless Python code has raised one; returns -1.
 #[cold]
 pub fn raise(python: Python, name: &'static str, error: &Error) -> c_int {
     // SAFETY: attached, by `Python`.

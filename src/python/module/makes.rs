@@ -23,7 +23,7 @@ use crate::validate::Snapshot;
 const FLOAT32: DLDataType = DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 };
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// What the functions that make a tensor are told of it; NULL for what is not given.
+/// Arguments of the functions that create a tensor; NULL for omitted ones.
 struct Made {
     shape: *mut PyObject,
     dtype: *mut PyObject,
@@ -33,7 +33,7 @@ struct Made {
 }
 
 impl Made {
-    /// A new tensor, whose elements are not set.
+    /// A new uninitialised tensor.
     ///
     /// # Safety
     /// The objects are NULL or live.

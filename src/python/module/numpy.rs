@@ -1,4 +1,4 @@
-//! NumPy's side: arrays over a `Tensor`'s memory, and dtypes that only ml_dtypes has.
+//! NumPy: arrays over a `Tensor`'s memory, and dtypes that only ml_dtypes has.
 //!
 //! NumPy itself takes what its own dtypes name, by `from_dlpack`. The others (bfloat16, float8,
 //! integers of less than a byte) are types of ml_dtypes: an array of unsigned integers of the same
@@ -61,7 +61,7 @@ unsafe fn array_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     unsafe {
         let mut snapshot = Snapshot::new();
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
-        // NumPy asks without a stream, and reads at once.
+        // NumPy passes no stream, and reads at once.
         if device_type::host_reachable(snapshot.device.device_type) {
             copy::host_read(&snapshot, &copy::Streams::NONE)?;
         }

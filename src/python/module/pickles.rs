@@ -159,7 +159,7 @@ method!(
     }
 );
 
-/// Reads what a pickle says of the elements in some memory, in which they must lie.
+/// Reads a pickle's description of elements, which must be inside the given memory.
 ///
 /// # Safety
 /// The objects are live.

@@ -82,7 +82,7 @@ pub struct TypeSlot {
 }
 
 impl TypeSlot {
-    /// One slot; the value is a function or a table that lives for ever.
+    /// One slot; the value is a function or a static table.
     pub const fn new(slot: Slot, value: *const c_void) -> TypeSlot {
         TypeSlot { slot: slot as c_int, value: value.cast_mut() }
     }

@@ -23,7 +23,7 @@ use crate::tensor::block::{self, Block};
 use crate::tensor::{Versioned, convert};
 use crate::validate::{Level, Rules, Snapshot};
 
-/// What follows the header that Python knows.
+/// The members after Python's object header.
 #[repr(C)]
 struct Payload {
     /// `None` only until it is filled.
@@ -52,7 +52,7 @@ unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     unsafe { object.byte_add(header_nbytes()).cast() }
 }
 
-/// The block of an object, which lives as long as the object.
+/// The block of an object, valid as long as the object.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
@@ -84,7 +84,7 @@ pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<
     }
 }
 
-/// As [`own`], of a tensor that is yet to be read and checked.
+/// As [`own`], for a tensor that is not checked yet.
 ///
 /// # Safety
 /// As [`own`].
@@ -97,7 +97,7 @@ pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
     }
 }
 
-/// As [`own`], of a block of ours that was taken in by [`RULES`].
+/// As [`own`], for one of our blocks that was imported by [`RULES`].
 ///
 /// # Safety
 /// As [`own`].
@@ -147,7 +147,7 @@ pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Re
     made
 }
 
-/// A new object that holds what `own` gives; on failure nothing has been taken.
+/// A new object with the block of `own`; on failure no ownership is taken.
 ///
 /// # Safety
 /// `kind` is a `Tensor` type; the block has one reference to give.

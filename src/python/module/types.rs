@@ -55,7 +55,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
         TypeSlot::new(Slot::Length, views::length as *const c_void),
         TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
         TypeSlot::new(Slot::Item, views::item as *const c_void),
-        // Where one of these is missing Python falls back on another, and gives a wrong value.
+        // If one of these is missing Python uses another, with a wrong value.
         TypeSlot::new(Slot::Iter, views::iterate as *const c_void),
         TypeSlot::new(Slot::Contains, scalars::contains as *const c_void),
         TypeSlot::new(Slot::Bool, scalars::truth as *const c_void),

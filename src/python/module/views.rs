@@ -1,4 +1,4 @@
-//! Views: `t[...]` and the methods that give another shape, order or type to the same memory.
+//! Views: `t[...]` and the methods for another shape, order or type of the same memory.
 
 use core::ptr::NonNull;
 

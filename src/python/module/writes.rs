@@ -26,7 +26,7 @@ use crate::tensor::block::Block;
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 
-/// Whoever writes in Python gets what a temporary would give.
+/// Overlapping assignments in Python have the result of a temporary.
 pub const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
 /// What is written, and where.
 const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
