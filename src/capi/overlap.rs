@@ -31,13 +31,15 @@ use dlrs_answer::*;
 ///
 /// # Safety
 /// `tensor` is NULL or a readable tensor.
-unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Snapshot> {
+unsafe fn read(
+    tensor: *const DLTensor,
+    flags: u64,
+    argument: Arg,
+    into: &mut Snapshot,
+) -> Result<()> {
     let tensor = arg::required(tensor, argument)?;
-    let mut snapshot = Snapshot::new();
-    let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     // SAFETY: the caller's word.
-    unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(argument)?;
-    Ok(snapshot)
+    unsafe { into.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }.of(argument)
 }
 
 /// Return whether no two elements of a tensor share memory.
@@ -64,8 +66,10 @@ pub unsafe extern "C" fn dlrs_is_unique(
     run("dlrs_is_unique", error, || {
         arg::pointers([arg::need(tensor, Arg::tensor), arg::need(out, Arg::out)])?;
         let out = arg::required(out, Arg::out)?;
+        let mut snapshot = Snapshot::new();
         // SAFETY: the preface.
-        let tensor = unsafe { read(tensor, flags, Arg::tensor) }?;
+        unsafe { read(tensor, flags, Arg::tensor, &mut snapshot) }?;
+        let tensor = &snapshot;
         let bits = tensor.slot_bits();
         let answer = match sharing::self_verdict(tensor.shape(), tensor.strides(), bits) {
             Verdict::Disjoint => DLRS_YES,
@@ -106,10 +110,15 @@ pub unsafe extern "C" fn dlrs_may_overlap(
         arg::pointers([arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)])?;
         let (first, second) = (Arg::a, Arg::b);
         let out = arg::required(out, Arg::out)?;
+        let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
         // SAFETY: the preface.
-        let (a, b) = unsafe { (read(a, a_flags, first)?, read(b, b_flags, second)?) };
-        let verdict = match same_origin(&a, &b) || a.empty || b.empty {
-            true => sharing::pair_verdict(&elements(&a), &elements(&b)),
+        unsafe {
+            read(a, a_flags, first, &mut of_a)?;
+            read(b, b_flags, second, &mut of_b)?;
+        }
+        let (a, b) = (&of_a, &of_b);
+        let verdict = match same_origin(a, b) || a.empty || b.empty {
+            true => sharing::pair_verdict(&elements(a), &elements(b)),
             false => Verdict::Undecided,
         };
         let answer = match verdict {

@@ -227,14 +227,26 @@ unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Bl
     }
 }
 
-/// Makes the view of one step.
+/// The body of every function that makes a view of one step.
 ///
 /// # Safety
-/// `base` and `out` are as in the preface.
-pub(super) unsafe fn make(
+/// `base`, `out` and `error` are as in the preface.
+#[inline(never)]
+pub(super) unsafe fn one(
+    function: &'static str,
     base: *mut DLManagedTensorVersioned,
-    out: *mut *mut DLManagedTensorVersioned,
     step: Result<Step>,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    // SAFETY: the caller's word.
+    run(function, error, || unsafe { make(base, step, out) })
+}
+
+unsafe fn make(
+    base: *mut DLManagedTensorVersioned,
+    step: Result<Step>,
+    out: *mut *mut DLManagedTensorVersioned,
 ) -> Result<()> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.

@@ -1,7 +1,7 @@
 //! Views: permuting, dropping and adding axes.
 
-use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{make, values_of};
+use super::error::{dlrs_error, dlrs_status};
+use super::view::{one, values_of};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::Arg;
@@ -30,14 +30,12 @@ pub unsafe extern "C" fn dlrs_view_permute(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_permute", error, || {
-        let mut room = Array::new();
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let axes = values_of(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
-            make(base, out, axes.map(|axes| Step::Permute { axes }))
-        }
-    })
+    let mut room = Array::new();
+    // SAFETY: the preface's contract for every pointer.
+    unsafe {
+        let axes = values_of(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
+        one("dlrs_view_permute", base, axes.map(|axes| Step::Permute { axes }), out, error)
+    }
 }
 
 /// View a tensor with two axes swapped.
@@ -61,10 +59,8 @@ pub unsafe extern "C" fn dlrs_view_transpose(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_transpose", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Transpose { axis_a, axis_b })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_transpose", base, Ok(Step::Transpose { axis_a, axis_b }), out, error) }
 }
 
 /// View a tensor without an axis of extent 1, or with DLRS_ALL_AXES without any such axis.
@@ -88,10 +84,8 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_squeeze", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Squeeze { axis })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_squeeze", base, Ok(Step::Squeeze { axis }), out, error) }
 }
 
 /// View a tensor with one more axis, of extent 1.
@@ -115,8 +109,6 @@ pub unsafe extern "C" fn dlrs_view_unsqueeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_unsqueeze", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Unsqueeze { axis })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_unsqueeze", base, Ok(Step::Unsqueeze { axis }), out, error) }
 }

@@ -1,7 +1,7 @@
 //! Views: selecting elements along an axis.
 
-use super::error::{dlrs_error, dlrs_status, run};
-use super::view::make;
+use super::error::{dlrs_error, dlrs_status};
+use super::view::one;
 use crate::abi::*;
 use crate::view::Step;
 
@@ -29,10 +29,8 @@ pub unsafe extern "C" fn dlrs_view_slice(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_slice", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Slice { axis, start, stop, step })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_slice", base, Ok(Step::Slice { axis, start, stop, step }), out, error) }
 }
 
 /// View one index of an axis, and drop the axis: a[index].
@@ -56,10 +54,8 @@ pub unsafe extern "C" fn dlrs_view_select(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_select", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Select { axis, index })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_select", base, Ok(Step::Select { axis, index }), out, error) }
 }
 
 /// View count elements of an axis from start on, exactly: nothing is clamped.
@@ -85,10 +81,8 @@ pub unsafe extern "C" fn dlrs_view_narrow(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_narrow", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Narrow { axis, start, count })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_narrow", base, Ok(Step::Narrow { axis, start, count }), out, error) }
 }
 
 /// View an axis, or with DLRS_ALL_AXES every axis, in the opposite direction.
@@ -111,10 +105,8 @@ pub unsafe extern "C" fn dlrs_view_flip(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_flip", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Flip { axis })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_flip", base, Ok(Step::Flip { axis }), out, error) }
 }
 
 /// View the windows of an axis: window elements each, step apart.
@@ -142,10 +134,8 @@ pub unsafe extern "C" fn dlrs_view_unfold(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_unfold", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Unfold { axis, window, step })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_unfold", base, Ok(Step::Unfold { axis, window, step }), out, error) }
 }
 
 /// View the diagonal of two axes, as a last axis.
@@ -171,8 +161,8 @@ pub unsafe extern "C" fn dlrs_view_diagonal(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_diagonal", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Diagonal { axis_a, axis_b, offset })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe {
+        one("dlrs_view_diagonal", base, Ok(Step::Diagonal { axis_a, axis_b, offset }), out, error)
+    }
 }

@@ -1,7 +1,7 @@
 //! Views: changing shape or dtype.
 
-use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{make, values_of};
+use super::error::{dlrs_error, dlrs_status};
+use super::view::{one, values_of};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::Arg;
@@ -43,18 +43,15 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_as_strided", error, || {
-        let mut room = [Array::new(), Array::new()];
-        let [shape_room, strides_room] = &mut room;
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
-            let strides = values_of(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
-            let step =
-                shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
-            make(base, out, step)
-        }
-    })
+    let mut room = [Array::new(), Array::new()];
+    let [shape_room, strides_room] = &mut room;
+    // SAFETY: the preface's contract for every pointer.
+    unsafe {
+        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
+        let strides = values_of(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
+        let step = shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
+        one("dlrs_view_as_strided", base, step, out, error)
+    }
 }
 
 /// View the elements of a tensor, in row-major order, in another shape.
@@ -83,14 +80,12 @@ pub unsafe extern "C" fn dlrs_view_reshape(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_reshape", error, || {
-        let mut room = Array::new();
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
-            make(base, out, shape.map(|shape| Step::Reshape { shape }))
-        }
-    })
+    let mut room = Array::new();
+    // SAFETY: the preface's contract for every pointer.
+    unsafe {
+        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+        one("dlrs_view_reshape", base, shape.map(|shape| Step::Reshape { shape }), out, error)
+    }
 }
 
 /// View a tensor repeated along axes of extent 1, and along new first axes.
@@ -118,14 +113,12 @@ pub unsafe extern "C" fn dlrs_view_expand(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_expand", error, || {
-        let mut room = Array::new();
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
-            make(base, out, shape.map(|shape| Step::Expand { shape }))
-        }
-    })
+    let mut room = Array::new();
+    // SAFETY: the preface's contract for every pointer.
+    unsafe {
+        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+        one("dlrs_view_expand", base, shape.map(|shape| Step::Expand { shape }), out, error)
+    }
 }
 
 /// View the same bits as elements of another dtype.
@@ -154,10 +147,8 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_bitcast", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Bitcast { dtype })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_bitcast", base, Ok(Step::Bitcast { dtype }), out, error) }
 }
 
 /// View lanes as a last axis, or a last axis as lanes.
@@ -184,10 +175,8 @@ pub unsafe extern "C" fn dlrs_view_lanes(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_lanes", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Lanes { lanes })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_lanes", base, Ok(Step::Lanes { lanes }), out, error) }
 }
 
 /// View a tensor that consumers must not write.
@@ -208,10 +197,8 @@ pub unsafe extern "C" fn dlrs_view_read_only(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_read_only", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::ReadOnly)) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_read_only", base, Ok(Step::ReadOnly), out, error) }
 }
 
 /// View the same elements in a form that strict consumers accept.
@@ -237,8 +224,6 @@ pub unsafe extern "C" fn dlrs_view_normalize(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_normalize", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Normalize { what })) }
-    })
+    // SAFETY: the preface's contract for every pointer.
+    unsafe { one("dlrs_view_normalize", base, Ok(Step::Normalize { what }), out, error) }
 }
