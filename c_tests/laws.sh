@@ -13,7 +13,7 @@ case $(nm -D --defined-only "$lib") in
 *) limit_kb=585 module='' ;;
 esac
 case ${DLRS_FEATURES-all} in
-'') limit_kb=260 ;;
+'') limit_kb=240 ;;
 esac
 calls=$(mktemp) || exit 2
 trap 'rm -f "$calls"' EXIT

@@ -385,6 +385,7 @@ impl Sizes {
 ///
 /// # Safety
 /// `given` points to a readable struct of the size that it says.
+#[cfg(feature = "python")]
 pub unsafe fn size<T: Sized32>(given: *const T, arg: Arg) -> Result<u32> {
     // SAFETY: the caller's word.
     unsafe { Sizes::of::<T>().judge(given.cast(), arg) }.map(|size| size as u32)
