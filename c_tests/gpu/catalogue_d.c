@@ -12,17 +12,6 @@
 #include "gpu.h"
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
-#define U8 t_dtype(kDLUInt, 8, 1)
-
-static dlrs_copy_options with(void *src_stream, void *dst_stream, uint32_t flags) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.src_stream = src_stream;
-  options.dst_stream = dst_stream;
-  options.flags = flags;
-  return options;
-}
 
 /* Copies that the driver was asked for so far. */
 static long copies(void) {
@@ -207,7 +196,7 @@ static void d10(void) {
 static void k11(void) {
   gpu_tensor src;
   float got[6];
-  dlrs_copy_options options = with(NULL, NULL, DLRS_COPY_ALLOW_OVERLAP);
+  dlrs_copy_options options = gpu_options(NULL, NULL, DLRS_COPY_ALLOW_OVERLAP);
   int64_t five = 5, one = 1;
   gpu_make(&src, 0);
   DLTensor from = src.managed.dl_tensor, to;
@@ -410,7 +399,7 @@ static void d11_threads(void) {
   void *data = gpu_alloc(0, ROWS * COLUMNS);
   for (int i = 0; i < ROWS * COLUMNS; ++i) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
   for (int turn = 0; turn < 4; ++turn) {
-    dlrs_copy_options options = with(NULL, NULL, 0);
+    dlrs_copy_options options = gpu_options(NULL, NULL, 0);
     DLTensor src = {bytes, {kDLCPU, 0}, 2, U8, shape, across, 0}, back = {got, {kDLCPU, 0}, 2, U8, shape, across, 0};
     DLTensor there = {data, DEV(0), 2, U8, shape, down, 0};
     options.threads = turn == 0;
@@ -557,7 +546,7 @@ static void d13(void) {
   t_make(&src);
   for (uintptr_t number = 0; number < 3; ++number) {
     void *stream = (void *)number;
-    dlrs_copy_options options = with(NULL, stream, 0);
+    dlrs_copy_options options = gpu_options(NULL, stream, 0);
     if (G.hip == 5 && number == 1) { /* no stream of ROCm 5 */
       CHECK(dlrs_stream_sync(DEV(0), stream, ERR) == DLRS_STREAM);
       continue;
@@ -571,7 +560,7 @@ static void d13(void) {
   }
   if (G.standin) {
     void *stream = (void *)(intptr_t)-1;
-    dlrs_copy_options options = with(NULL, stream, 0);
+    dlrs_copy_options options = gpu_options(NULL, stream, 0);
     FAILS(DLRS_STREAM, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
     FAILS(DLRS_STREAM, ANY, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
   }
@@ -586,7 +575,7 @@ static void d14(void) {
     return;
   }
   void *stream = gpu_stream(1, 1);
-  dlrs_copy_options options = with(NULL, stream, 0);
+  dlrs_copy_options options = gpu_options(NULL, stream, 0);
   gpu_make(&dst, 0);
   t_make(&src);
   WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
@@ -610,7 +599,7 @@ static void d15(void) {
   void *stream;
   WORKS(dlrs_stream_create(DEV(0), &stream, ERR));
   WORKS(dlrs_stream_destroy(DEV(0), stream, ERR));
-  dlrs_copy_options options = with(NULL, stream, 0);
+  dlrs_copy_options options = gpu_options(NULL, stream, 0);
   gpu_make(&dst, 0);
   t_make(&src);
   gpu_state before = gpu_now();
@@ -657,8 +646,8 @@ static void d16(void) {
     DLManagedTensorVersioned *out;
     int32_t done;
     void *stream = gpu_stream(0, 1), *data;
-    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
-    dlrs_copy_options wait = with(stream, stream, 0);
+    dlrs_copy_options later = gpu_options(stream, stream, DLRS_COPY_ASYNC);
+    dlrs_copy_options wait = gpu_options(stream, stream, 0);
     float zero[6] = {0};
     gpu_make(&src, 0);
     gpu_make(&dst, 0);
@@ -741,7 +730,7 @@ static void d16_staged(void) {
   void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, ROWS * COLUMNS);
   DLTensor src = {bytes, {kDLCPU, 0}, 2, U8, shape, across, 0};
   DLTensor dst = {data, DEV(0), 2, U8, shape, down, 0};
-  dlrs_copy_options up = with(NULL, other, 0), back = with(other, NULL, 0);
+  dlrs_copy_options up = gpu_options(NULL, other, 0), back = gpu_options(other, NULL, 0);
   for (int turn = 0; turn < 2; ++turn) {
     if (turn) gpu_capture(0, stream, 0);
     WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &up, ERR));
@@ -999,7 +988,7 @@ static void peers(int refusal) {
     void *src = data[!to][kind % kinds], *dst = data[to][kind / kinds];
     int64_t strides[2][2];
     long calls = G.calls(call);
-    dlrs_copy_options options = with(async ? streams[!to] : NULL, async ? streams[to] : NULL, async ? DLRS_COPY_ASYNC : 0);
+    dlrs_copy_options options = gpu_options(async ? streams[!to] : NULL, async ? streams[to] : NULL, async ? DLRS_COPY_ASYNC : 0);
     int ok = arrives(shaped_tensor(a, src, DEV(!to), strides[0]), a, G.bytes(src),
                      shaped_tensor(b, dst, DEV(to), strides[1]), b, G.bytes(dst), &options);
     if (dense && !refusal) ok &= EQUAL(G.calls(call) - calls, 1);
@@ -1043,7 +1032,7 @@ static void d28_registered(void) {
       const shaped *a = &LAYOUTS[i / 4 % LAYOUTS_N], *b = &LAYOUTS[i / 4 / LAYOUTS_N];
       int64_t strides[2][2];
       long launches = G.calls(LAUNCHES);
-      dlrs_copy_options options = with(up ? NULL : stream, up ? stream : NULL, async ? DLRS_COPY_ASYNC : 0);
+      dlrs_copy_options options = gpu_options(up ? NULL : stream, up ? stream : NULL, async ? DLRS_COPY_ASYNC : 0);
       DLTensor there = shaped_tensor(up ? b : a, device, DEV(0), strides[0]);
       DLTensor here = shaped_tensor(up ? a : b, host, t_device(G.pinned, 0), strides[1]);
       if (!up) arrives(there, a, G.bytes(device), here, b, (uint32_t *)(void *)host, &options);
@@ -1068,7 +1057,7 @@ static void d17_other_context(void) {
     const shaped *a = &LAYOUTS[i / 4 % LAYOUTS_N], *b = &LAYOUTS[i / 4 / LAYOUTS_N];
     void *src = from_own ? own : plain, *dst = from_own ? plain : own;
     int64_t strides[2][2];
-    dlrs_copy_options options = with(named ? stream : NULL, named ? stream : NULL, 0);
+    dlrs_copy_options options = gpu_options(named ? stream : NULL, named ? stream : NULL, 0);
     arrives(shaped_tensor(a, src, DEV(0), strides[0]), a, G.bytes(src),
             shaped_tensor(b, dst, DEV(0), strides[1]), b, G.bytes(dst), &options);
   }
@@ -1125,7 +1114,7 @@ static void d17_green(void) {
   for (int elsewhere = 0; elsewhere < 2; ++elsewhere) {
     for (int named = elsewhere; named < 2; ++named) {
       void *on = named ? it.stream : NULL;
-      dlrs_copy_options options = with(on, on, 0), up = with(NULL, on, 0), down_again = with(on, NULL, 0);
+      dlrs_copy_options options = gpu_options(on, on, 0), up = gpu_options(NULL, on, 0), down_again = gpu_options(on, NULL, 0);
       if (elsewhere) {
         EQUAL(pthread_create(&thread, NULL, holds_green, &it), 0);
         pthread_barrier_wait(&it.gate);
@@ -1191,7 +1180,7 @@ static void d23(void) {
   t_make(&dst);
   WORKS(dlrs_clone(&src.managed, DEV(0), NULL, &there, ERR));
   void *stream = gpu_stream(0, 1);
-  dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+  dlrs_copy_options later = gpu_options(stream, stream, DLRS_COPY_ASYNC);
   G.ctl(STANDIN_FAULT_AFTER, 1, 700, NULL);
   WORKS(dlrs_copy(&src.managed, there, &later, ERR));
   FAILS(DLRS_ASYNC_FAULT, 700, dlrs_stream_sync(DEV(0), stream, ERR));
@@ -1222,7 +1211,7 @@ static void d24(void) {
     t_make(&host);
     if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
     void *stream = gpu_stream(0, 1);
-    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+    dlrs_copy_options later = gpu_options(stream, stream, DLRS_COPY_ASYNC);
     WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &src, ERR));
     WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &dst, ERR));
     gpu_fill(0, stream, src->dl_tensor.data, 0x40, 24);
@@ -1277,7 +1266,7 @@ static void d25(void) {
     if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
     gpu_make(&src, 0);
     void *stream = gpu_stream(0, 1);
-    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+    dlrs_copy_options later = gpu_options(stream, stream, DLRS_COPY_ASYNC);
     WORKS(dlrs_clone(&src.managed, DEV(0), &later, &out, ERR));
     dlrs_release(out);
     EQUAL(gpu_sync(0, stream), 0);
@@ -1325,7 +1314,7 @@ static void d27(void) {
         memset(into, 0, 24);
         dst.managed.dl_tensor.data = into;
         if (pinned) dst.managed.dl_tensor.device = t_device(G.pinned, 0);
-        dlrs_copy_options options = with(stream, NULL, async ? DLRS_COPY_ASYNC : 0);
+        dlrs_copy_options options = gpu_options(stream, NULL, async ? DLRS_COPY_ASYNC : 0);
         gpu_fill(0, stream, src.data, 0x41, 24); /* the copy must come after this */
         WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
         if (async && pinned) WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
@@ -1349,8 +1338,8 @@ static void d27_order(void) {
     gpu_make(&dst, other);
     gpu_make(&last, other);
     void *producer = gpu_stream(0, 1), *consumer = gpu_stream(other, 1);
-    dlrs_copy_options options = with(producer, consumer, DLRS_COPY_ASYNC);
-    dlrs_copy_options after = with(consumer, consumer, DLRS_COPY_ASYNC);
+    dlrs_copy_options options = gpu_options(producer, consumer, DLRS_COPY_ASYNC);
+    dlrs_copy_options after = gpu_options(consumer, consumer, DLRS_COPY_ASYNC);
     gpu_fill(0, producer, src.data, 0x42, 24);
     WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
     WORKS(dlrs_copy(&dst.managed, &last.managed, &after, ERR));
@@ -1550,7 +1539,7 @@ static void z15(void) {
   gpu_make(&src, 0);
   gpu_make(&dst, 0);
   void *stream = gpu_stream(0, 1);
-  dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+  dlrs_copy_options later = gpu_options(stream, stream, DLRS_COPY_ASYNC);
   WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   G.ctl(STANDIN_HANG, 1, 0, NULL);
   WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR));
@@ -1598,7 +1587,7 @@ static void registered(void) {
  * other is asked about once, and its device each time. */
 static void asked(int own, long devices, long primaries) {
   gpu_tensor a, b;
-  dlrs_copy_options options = with(NULL, NULL, DLRS_COPY_ASYNC);
+  dlrs_copy_options options = gpu_options(NULL, NULL, DLRS_COPY_ASYNC);
   gpu_make(&a, 0);
   gpu_make(&b, 0);
   gpu_set_current(0, own);

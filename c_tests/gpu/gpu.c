@@ -159,6 +159,16 @@ static void off(void) {
   else MUST(cu_pop(&popped));
 }
 
+dlrs_copy_options gpu_options(void *src_stream, void *dst_stream, uint32_t flags) {
+  dlrs_copy_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.src_stream = src_stream;
+  options.dst_stream = dst_stream;
+  options.flags = flags;
+  return options;
+}
+
 void *gpu_alloc(int device, size_t nbytes) {
   void *data = NULL;
   on(device);

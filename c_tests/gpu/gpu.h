@@ -36,6 +36,9 @@ int gpu_open(const char *name);
 void gpu_start(void);
 int gpu_count(void);
 void *gpu_alloc(int device, size_t nbytes);
+/* Options of a copy; what is not named is 0. */
+dlrs_copy_options gpu_options(void *src_stream, void *dst_stream, uint32_t flags);
+#define U8 t_dtype(kDLUInt, 8, 1)
 void gpu_free(int device, void *data);
 void *gpu_pinned(size_t nbytes);
 void gpu_pinned_free(void *data);

@@ -373,7 +373,6 @@ enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, TO_CPU = 16, STAYS = 32
 
 static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
 static int64_t half[2] = {ROWS / 2, COLUMNS};
-#define U8 t_dtype(kDLUInt, 8, 1)
 
 /* Tensors of one cell: foreign structs, or views of what is recorded. */
 enum { GIVEN = 8 };

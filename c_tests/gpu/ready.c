@@ -11,7 +11,6 @@
 #include "gpu.h"
 
 enum { NBYTES = 64, OLD = 0x11, NEW = 0x22 };
-#define U8 t_dtype(kDLUInt, 8, 1)
 
 static unsigned char *seen(const void *address) {
   unsigned char *bytes = G.standin ? (unsigned char *)G.bytes(address) : NULL;
@@ -39,16 +38,6 @@ static void *fresh(int device) {
   void *data = gpu_alloc(device, NBYTES);
   memset(seen(data), OLD, NBYTES);
   return data;
-}
-
-static dlrs_copy_options with(void *src_stream, void *dst_stream, uint32_t flags) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.src_stream = src_stream;
-  options.dst_stream = dst_stream;
-  options.flags = flags;
-  return options;
 }
 
 /* The stream and event functions of all that share the memory see one event. */
@@ -81,7 +70,7 @@ static void shared(void) {
   gpu_fill(0, stream, data, NEW, NBYTES);
   WORKS(dlrs_ready_record(base, stream, ERR));
   WORKS(dlrs_retain(base, &again, ERR));
-  dlrs_copy_options options = with(NULL, other, 0);
+  dlrs_copy_options options = gpu_options(NULL, other, 0);
   WORKS(dlrs_to_legacy_take(&again, DLRS_LEGACY_REFUSE, &legacy, ERR));
   DLManagedTensor *copy = NULL;
   WORKS(dlrs_clone_legacy(legacy, DEV(0), &options, &copy, ERR));
@@ -152,7 +141,7 @@ static void captured(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *maker = gpu_stream(0, 1), *data = fresh(0), *into = fresh(0);
   DLManagedTensorVersioned *src = tensor_at(data, DEV(0)), *dst = tensor_at(into, DEV(0));
-  dlrs_copy_options to = with(NULL, stream, DLRS_COPY_ASYNC);
+  dlrs_copy_options to = gpu_options(NULL, stream, DLRS_COPY_ASYNC);
   gpu_fill(0, maker, data, NEW, NBYTES);
   WORKS(dlrs_ready_record(src, maker, ERR));
   WORKS(dlrs_ready_record(dst, maker, ERR));
@@ -188,7 +177,7 @@ static void contexts(void) {
   gpu_set_current(0, 0);
   void *ours = gpu_stream(0, 1);
   DLManagedTensorVersioned *it = tensor_at(data, DEV(0)), *again, *from = tensor_at(news, t_device(G.pinned, 0));
-  dlrs_copy_options to = with(NULL, stream, DLRS_COPY_ASYNC);
+  dlrs_copy_options to = gpu_options(NULL, stream, DLRS_COPY_ASYNC);
   WORKS(dlrs_copy(from, it, &to, ERR));
   CHECK(holds(data, OLD));
   WORKS(dlrs_ready_record(it, stream, ERR));
@@ -288,7 +277,7 @@ static void *together(void *argument) {
   wrong += dlrs_retain(common, &mine, NULL) != DLRS_OK;
   pthread_barrier_wait(&gate);
   for (int i = 0; i < 20; ++i) {
-    dlrs_copy_options options = with(NULL, stream, i % 2 ? DLRS_COPY_ASYNC : 0);
+    dlrs_copy_options options = gpu_options(NULL, stream, i % 2 ? DLRS_COPY_ASYNC : 0);
     wrong += dlrs_ready_record(mine, stream, NULL) != DLRS_OK;
     if (number % 2) wrong += dlrs_ready_wait(mine, DEV(0), stream, NULL) != DLRS_OK;
     else wrong += dlrs_ready_sync(mine, NULL) != DLRS_OK;
@@ -392,8 +381,8 @@ static void cost(void) {
   void *maker = gpu_stream(0, 1), *stream = gpu_stream(0, 1), *data = fresh(0), *into = fresh(0);
   DLManagedTensorVersioned *it = tensor_at(data, DEV(0)), *dst = tensor_at(into, DEV(0));
   DLManagedTensorVersioned *warm = tensor_at(data, DEV(0));
-  dlrs_copy_options async = with(NULL, stream, DLRS_COPY_ASYNC), waits = with(NULL, stream, 0);
-  dlrs_copy_options named = with(stream, stream, DLRS_COPY_ASYNC);
+  dlrs_copy_options async = gpu_options(NULL, stream, DLRS_COPY_ASYNC), waits = gpu_options(NULL, stream, 0);
+  dlrs_copy_options named = gpu_options(stream, stream, DLRS_COPY_ASYNC);
   WORKS(dlrs_ready_record(warm, maker, ERR)); /* all functions are found */
   WORKS(dlrs_ready_wait(warm, DEV(0), stream, ERR));
   WORKS(dlrs_copy(warm, dst, &async, ERR));
