@@ -162,54 +162,17 @@ pub(crate) fn run_quoting(
 }
 
 /// The parameters of every function: a line has the function's name and theirs.
-const TEXT: &[u8] = include_bytes!("parameters.txt");
-
-/// Set in the word of a function.
-const FUNCTION: u32 = 1 << 31;
-
-/// [`TEXT`] with a hash for every name, which is a fifth of it; a test compares the two.
-static PARAMETERS: [u32; words()] = {
-    let mut parameters = [0; words()];
-    let (mut at, mut next, mut start, mut kind) = (0, 0, 0, FUNCTION);
-    while at < TEXT.len() {
-        if TEXT[at].is_ascii_whitespace() {
-            parameters[next] = hash(TEXT, start, at) | kind;
-            (next, start) = (next + 1, at + 1);
-            kind = if TEXT[at] == b'\n' { FUNCTION } else { 0 };
-        }
-        at += 1;
-    }
-    parameters
-};
-
-const fn words() -> usize {
-    let (mut at, mut words) = (0, 0);
-    while at < TEXT.len() {
-        words += TEXT[at].is_ascii_whitespace() as usize;
-        at += 1;
-    }
-    words
-}
-
-/// FNV-1a of bytes `at` to `end`, in 31 bits.
-const fn hash(text: &[u8], mut at: usize, end: usize) -> u32 {
-    let mut hash = 0x811C_9DC5_u32;
-    while at < end && at < text.len() {
-        hash = (hash ^ text[at] as u32).wrapping_mul(0x0100_0193);
-        at += 1;
-    }
-    hash & !FUNCTION
-}
+const PARAMETERS: &[u8] = include_bytes!("parameters.txt");
 
 /// The place of an argument of a function, counted from 1; 0 for none.
 #[cold]
 fn place(function: &str, argument: Option<Arg>) -> i32 {
-    let Some(argument) = argument.map(Arg::as_str) else { return 0 };
-    let own = hash(function.as_bytes(), 0, function.len()) | FUNCTION;
-    let wanted = hash(argument.as_bytes(), 0, argument.len());
-    let its = PARAMETERS.iter().skip_while(|&&word| word != own).skip(1);
-    let mut names = its.take_while(|&&word| word & FUNCTION == 0);
-    names.position(|&word| word == wanted).map_or(0, |place| place as i32 + 1)
+    let Some(argument) = argument else { return 0 };
+    let words = |line: &'static [u8]| line.split(|&byte| byte == b' ');
+    let mut lines = PARAMETERS.split(|&byte| byte == b'\n');
+    let its = lines.find(|&line| words(line).next() == Some(function.as_bytes())).unwrap_or(b"");
+    let place = words(its).position(|name| name == argument.as_str().as_bytes());
+    place.map_or(0, |place| place as i32)
 }
 
 #[cold]
@@ -333,26 +296,4 @@ pub unsafe extern "C" fn dlrs_error_forward(
         }
         Ok(())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashes_find_what_names_find() {
-        let text = str::from_utf8(TEXT).unwrap();
-        let arguments = Arg::ALL;
-        assert!(arguments.len() > 70);
-        for line in text.lines() {
-            let names: Vec<&str> = line.split(' ').collect();
-            for &argument in arguments {
-                let wanted = names.iter().skip(1).position(|&name| name == argument.as_str());
-                let wanted = wanted.map_or(0, |place| place as i32 + 1);
-                assert_eq!(place(names[0], Some(argument)), wanted, "{line}: {argument:?}");
-            }
-            assert_eq!(place(names[0], None), 0);
-        }
-        assert_eq!(place("dlrs_unknown", Some(arguments[1])), 0);
-    }
 }

@@ -17,7 +17,7 @@ macro_rules! arguments {
 
         impl Arg {
             /// Every one, in the order of the numbers.
-            pub const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
+            pub(super) const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
         }
 
         const NAMES: Texts = Texts(concat!("\0", $(stringify!($name), "\0"),*));

@@ -64,7 +64,7 @@ impl Gpu {
     /// one that is being `captured` cannot, unless it has happened.
     ///
     /// # Safety
-    /// As [`Backend::mark_wait`].
+    /// As [`Backend::mark_wait`](crate::device::backend::Backend::mark_wait).
     pub(super) unsafe fn wait_for(
         &self,
         event: Event,

@@ -424,7 +424,7 @@ fn fill<'r>(
     value: &mut dyn FnMut(usize) -> Result<i64>,
 ) -> Result<&'r [i64]> {
     let Some(slots) = room.get_mut(..count) else {
-        return Err(Error::new(DLRS_NDIM).value(count as i64).limit(MAX_NDIM as i64).into());
+        return Err(Error::new(DLRS_NDIM).value(count as i64).limit(MAX_NDIM as i64));
     };
     for (place, slot) in slots.iter_mut().enumerate() {
         *slot = value(place)?;
