@@ -297,6 +297,7 @@ fn fill_strides(shape: &[i64], order: Order, strides: &mut [i64], wanted: impl F
 }
 
 /// Whether the layout is dense in `order`. Dimensions of extent 1 and empty tensors always fit.
+#[inline]
 pub fn is_contiguous(shape: &[i64], strides: &[i64], order: Order) -> bool {
     if shape.contains(&0) {
         return true;
