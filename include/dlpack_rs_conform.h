@@ -3,10 +3,11 @@
  * \brief DLPack's conformance kit for libraries in C and C++, without Python.
  *
  * A library under test is a `dlrs_conform_subject`: callbacks that make, export, take and read its
- * tensors. One call of dlrs_conform_check checks one rule, so that a runner can run each rule in
- * a separate process, where a crash is a verdict; share/dlpack_rs/conform has the sources of the kit
+ * tensors. One call of dlrs_conform_check checks one rule, so that a runner can run each rule in a
+ * separate process, where a crash is a verdict; share/dlpack_rs/conform has the sources of the kit
  * and such a runner. The rules, their texts and identifiers are those of `python -m dlpack_rs
- * conform`. Neither this header nor the sources need libdlpack_rs; they need threads, C99 or C++11.
+ * conform`. Neither this header nor the sources need libdlpack_rs; they need threads, C99 or
+ * C++11.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,9 +60,9 @@ typedef struct dlrs_conform_subject {
    * a capsule, which may leave that to the capsule. */
   int32_t (*consume)(void *context, DLManagedTensorVersioned *managed, void **tensor);
   int32_t (*consume_legacy)(void *context, DLManagedTensor *managed, void **tensor);
-  /** Describes the current state of a tensor: its memory, shape and strides, which stay valid until the
-   * tensor changes or is freed, and whether it can be written (DLPACK_FLAG_BITMASK_READ_ONLY).
-   * If NULL, exports are read instead. */
+  /** Describes the current state of a tensor: its memory, shape and strides, which stay valid
+   * until the tensor changes or is freed, and whether it can be written
+   * (DLPACK_FLAG_BITMASK_READ_ONLY). If NULL, exports are read instead. */
   int32_t (*read)(void *context, void *tensor, DLTensor *out, uint64_t *flags);
   /** Reshapes a tensor of 3 x 4 to 12, in place. */
   int32_t (*reshape)(void *context, void *tensor);
