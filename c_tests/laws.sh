@@ -9,11 +9,11 @@ lib=$2/libdlpack_rs.so
 # Kilobytes of the stripped library, with and without the Python module, and of its core. The aims
 # are 320 and 120, which are missed.
 case $(nm -D --defined-only "$lib") in
-*' PyInit_'*) limit_kb=680 module=PyInit__dlpack_rs ;;
-*) limit_kb=585 module='' ;;
+*' PyInit_'*) limit_kb=580 module=PyInit__dlpack_rs ;;
+*) limit_kb=510 module='' ;;
 esac
 case ${DLRS_FEATURES-all} in
-'') limit_kb=240 ;;
+'') limit_kb=235 ;;
 esac
 calls=$(mktemp) || exit 2
 trap 'rm -f "$calls"' EXIT
