@@ -125,17 +125,6 @@ fn what_a_feature_has_is_declared_unless_it_is_left_out() {
     assert!(after.contains("#endif  /* DLRS_NO_PRINT */"), "{header}");
 }
 
-#[test]
-fn what_a_feature_leaves_out_is_declared_under_its_macro() {
-    let [a, b] = ["a", "b"].map(|name| format!("//! {name}\npub type dlrs_{name} = i32;"));
-    let root = library("feature", &[("printed.rs", &a), ("topic.rs", &b)]);
-    let text = expand(&root, "@file src/capi/printed.rs\n@file src/capi/topic.rs\n");
-    let text = text.expect("the topics are right");
-    let (inside, behind) = text.split_once("#endif  /* DLRS_NO_PRINT */\n").expect("its end");
-    assert!(inside.starts_with("#ifndef DLRS_NO_PRINT\n") && inside.contains("dlrs_a;"), "{text}");
-    assert!(behind.contains("dlrs_b;") && !behind.contains('#'), "{text}");
-}
-
 fn refusal(name: &str, files: &[(&str, &str)]) -> String {
     expand(&library(name, files), TEMPLATE).expect_err("this is to be refused")
 }
