@@ -1,6 +1,6 @@
-//! The format of a packed text: a sequence of pieces. A byte below [`EARLIER`] is followed by that
-//! many bytes and one more, unpacked. Any other, less [`EARLIER`], is the length above [`LEAST`] of
-//! an earlier sequence; the next two bytes are its distance, low byte first.
+//! What a packed text is: a row of pieces. A byte below [`EARLIER`] says that as many bytes and one
+//! more follow as they are; any other, less [`EARLIER`], how many bytes above [`LEAST`] stand
+//! earlier too, and the two bytes behind it how far back, low byte first.
 
 /// The shortest piece that stands earlier.
 pub const LEAST: usize = 4;
