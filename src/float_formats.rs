@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use crate::abi::DLDataTypeCode::*;
+use crate::dtype::KINDS;
 
 /// Which bit patterns are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +50,8 @@ pub static FLOAT64: FloatFormat = float(11, 52, 1023, Specials::Ieee);
 /// bfloat16: the upper half of a binary32.
 pub static BFLOAT16: FloatFormat = float(8, 7, 127, Specials::Ieee);
 
-/// The formats of the codes from `kDLFloat8_e3m4` on, in the order of the codes.
-static SMALL: [FloatFormat; 11] = [
+/// The formats of the codes from `kDLFloat8_e3m4` on, in their order: one for each in [`KINDS`].
+static SMALL: [FloatFormat; KINDS.len() - kDLFloat8_e3m4 as usize] = [
     float(3, 4, 3, Specials::Ieee),
     float(4, 3, 7, Specials::Ieee),
     float(4, 3, 11, Specials::MinusZero),

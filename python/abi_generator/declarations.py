@@ -43,6 +43,9 @@ class Declarations:
         return f"POINTER({self.type(item, python)})"
 
     def scalar(self, name):
+        if name not in SCALARS:
+            raise SystemExit(f"{name} is not used in this interface: a truth is int32_t, a size "
+                             "size_t or uint64_t")
         return self.note(SCALARS[name])
 
     def note(self, name):
