@@ -5,6 +5,7 @@ use core::ptr::{NonNull, null_mut};
 
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
+use super::home;
 use super::object::Owned;
 use super::raise::{KindOf, aside, is, raised, refused, required};
 use super::symbols::{PyObject, Python};
@@ -53,7 +54,7 @@ pub unsafe fn from_object(
 ) -> Result<Option<Versioned>> {
     // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
     let table = unsafe {
-        let name = constants::get(python, Constant::ExchangeApi)?;
+        let name = constants::of(python, home::here(python)?, Constant::ExchangeApi)?;
         let kind = required(python.PyObject_Type(object))?;
         let found = python.attribute_of_type(kind.as_ptr(), name.as_ptr())?;
         let header = header_in(python, found);
@@ -125,7 +126,7 @@ unsafe fn watched(python: Python, object: *mut PyObject, kind: &Owned) -> Result
     unsafe {
         for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)]
         {
-            let name = constants::get(python, constant)?;
+            let name = constants::of(python, home::here(python)?, constant)?;
             if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_some() {
                 let found = required(python.PyObject_GetAttr(object, name.as_ptr()))?;
                 return Ok(truth(python, &found)? == watched);
@@ -167,7 +168,7 @@ pub unsafe fn check_literal(python: Python, object: *mut PyObject) -> Result<()>
 unsafe fn check_negated(python: Python, object: *mut PyObject, kind: &Owned) -> Result<()> {
     // SAFETY: the caller's word; one positional argument, the object.
     unsafe {
-        let name = constants::get(python, Constant::IsNeg)?;
+        let name = constants::of(python, home::here(python)?, Constant::IsNeg)?;
         if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_none() {
             return Ok(());
         }
