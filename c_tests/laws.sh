@@ -6,14 +6,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 include=$1
 lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
-# Kilobytes of the stripped library, with and without the Python module, and of its core. The aims
-# are 320 and 120, which are missed.
+# Kilobytes of the stripped library, with and without the Python module, and of its core: what it
+# has, and the few per cent by which Rust's versions differ. The aims, 320 and 120, are missed.
 case $(nm -D --defined-only "$lib") in
-*' PyInit_'*) limit_kb=580 module=PyInit__dlpack_rs ;;
-*) limit_kb=510 module='' ;;
+*' PyInit_'*) limit_kb=600 module=PyInit__dlpack_rs ;;
+*) limit_kb=525 module='' ;;
 esac
 case ${DLRS_FEATURES-all} in
-'') limit_kb=235 ;;
+'') limit_kb=245 ;;
 esac
 calls=$(mktemp) || exit 2
 trap 'rm -f "$calls"' EXIT
