@@ -129,9 +129,9 @@ extern "C" {
  * threads or for a caller's own pool. Those threads block every signal except those that an
  * instruction raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
  *
- * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. It is
- * never unloaded, so a deleter stays callable until the process ends. On macOS a library cannot
- * prevent this: do not call dlclose there.
+ * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. Once it
+ * has allocated a tensor it is not unloaded, so a deleter stays callable until the process ends. On
+ * macOS a library cannot prevent unloading: do not call dlclose there.
  */
 
 typedef struct dlrs_error dlrs_error;
@@ -153,6 +153,10 @@ typedef struct dlrs_py_request dlrs_py_request;
 typedef struct dlrs_py_import_options dlrs_py_import_options;
 typedef struct dlrs_py_kind dlrs_py_kind;
 typedef struct dlrs_py_error_options dlrs_py_error_options;
+
+/* ---------------------------------------------------------------------------------------------
+ * Errors: the struct for their details, and names of statuses.
+ */
 
 /**
  * Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
@@ -307,10 +311,6 @@ enum dlrs_field {
   /** Another member of an options struct or table; the message names it. */
   DLRS_FIELD_OPTION = 15,
 };
-
-/* ---------------------------------------------------------------------------------------------
- * Errors: the struct for their details, and names of statuses.
- */
 
 /** Result of a function: 0, or a `dlrs_status_code`. */
 typedef int32_t dlrs_status;
@@ -541,6 +541,10 @@ dlrs_status dlrs_abi_check(uint32_t header_version,
                            const dlrs_abi_table *expected,
                            dlrs_error *error);
 
+/* ---------------------------------------------------------------------------------------------
+ * Allocation.
+ */
+
 /** Frees borrowed memory: called with the context given, exactly once, on any thread. */
 typedef void (*dlrs_free_fn)(void *context);
 
@@ -561,10 +565,6 @@ struct dlrs_allocator {
   /** Frees what `alloc` returned for the same three values. */
   void (*free)(void *context, void *data, uint64_t nbytes, uint64_t align_bytes, DLDevice device);
 };
-
-/* ---------------------------------------------------------------------------------------------
- * Allocation.
- */
 
 /** How to allocate. All members but `struct_size` may be 0. */
 struct dlrs_alloc_options {
@@ -724,13 +724,13 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator **old,
                                dlrs_error *error);
 
-/** An allocator of one device that caches freed blocks. Created by dlrs_pool_create. */
-struct dlrs_pool;
-
 /* ---------------------------------------------------------------------------------------------
  * Pools: allocators that cache freed blocks for the next request. For loops that allocate and
  * release tensors of similar sizes, and for devices whose own allocation is slow.
  */
+
+/** An allocator of one device that caches freed blocks. Created by dlrs_pool_create. */
+struct dlrs_pool;
 
 /** Options of a pool. All members but `struct_size` may be 0. */
 struct dlrs_pool_options {
@@ -914,6 +914,10 @@ dlrs_status dlrs_tensor_wrap(const DLTensor *tensor,
                              DLManagedTensorVersioned **out,
                              dlrs_error *error);
 
+/* ---------------------------------------------------------------------------------------------
+ * Legacy and versioned tensors; import of foreign tensors.
+ */
+
 /** Handling of a flag that the legacy struct lacks. */
 enum dlrs_legacy_policy {
   /** Reject a read-only tensor. */
@@ -935,10 +939,6 @@ enum dlrs_level {
   /** Also the device's driver, if it can tell, reports the kind of memory that the tensor has. */
   DLRS_LEVEL_DEVICE = 4,
 };
-
-/* ---------------------------------------------------------------------------------------------
- * Legacy and versioned tensors; import of foreign tensors.
- */
 
 /**
  * Convert a legacy tensor into a versioned one.
@@ -2272,6 +2272,10 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
                                  uint64_t nbytes,
                                  dlrs_error *error);
 
+/* ---------------------------------------------------------------------------------------------
+ * Backends: drivers of devices, supplied by the caller.
+ */
+
 /** Details of a failure, from a function of a backend. All 0 when it is called. */
 struct dlrs_fault {
   /** The driver's own code. */
@@ -2430,10 +2434,6 @@ struct dlrs_backend {
                              int32_t enabled,
                              dlrs_fault *fault);
 };
-
-/* ---------------------------------------------------------------------------------------------
- * Backends: drivers of devices, supplied by the caller.
- */
 
 /**
  * Set the backend of a device type, for the whole process.
@@ -2896,7 +2896,7 @@ dlrs_status dlrs_release_drain(uint64_t *out_waiting,
                                dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * When tensors are ready, and access from device to device.
+ * Readiness of tensors, and access between devices.
  */
 
 /**
@@ -3729,6 +3729,10 @@ dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
                                    dlrs_error *error);
 #endif  /* DLRS_NO_PRINT */
 
+/* ---------------------------------------------------------------------------------------------
+ * Dtypes in other notations: buffer protocol, array interface, Arrow.
+ */
+
 /** Notations of dtypes in other interfaces. */
 enum dlrs_notation {
   /** The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`. */
@@ -3738,10 +3742,6 @@ enum dlrs_notation {
   /** Arrow's C data interface: `f`, `g`, `c`, `C`. */
   DLRS_NOTATION_ARROW = 3,
 };
-
-/* ---------------------------------------------------------------------------------------------
- * Dtypes in other notations: buffer protocol, array interface, Arrow.
- */
 
 /**
  * Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.

@@ -131,11 +131,13 @@ __attribute__((constructor)) static void rewrite_imports(void) {
     for (; names->u1.AddressOfData != 0; ++names, ++slots) {
       const IMAGE_IMPORT_BY_NAME *name =
           (const IMAGE_IMPORT_BY_NAME *)(base + names->u1.AddressOfData);
-      count += (size_t)replace((const char *)name->Name, (ULONG_PTR *)&slots->u1.Function);
+      if (replace((const char *)name->Name, (ULONG_PTR *)&slots->u1.Function))
+        count += strcmp((const char *)name->Name, "calloc") != 0;
     }
   }
-  /* Tests that find nothing to inject would pass without a word. */
-  if (count != sizeof replaced / sizeof *replaced) {
+  /* Tests that find nothing to inject would pass without a word. calloc may be missing: the
+   * compiler makes it of malloc and memset, or does not. */
+  if (count != sizeof replaced / sizeof *replaced - 1) {
     printf("dlpack_rs.dll imports %lu of the functions that inject.c replaces\n", (unsigned long)count);
     exit(1);
   }

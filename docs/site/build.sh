@@ -25,7 +25,7 @@ if [ ! -x target/site-venv/bin/sphinx-build ] ||
 fi
 rm -rf target/site
 python3 -B docs/site/site.py target/site-source
-row "sphinx, no warning" env DLPACK_RS_LIBRARY="$(realpath "$lib")/libdlpack_rs.so" target/site-venv/bin/sphinx-build -q -W --keep-going -n -c docs/site \
+row "sphinx, no warning" env DLPACK_RS_LIBRARY="$(realpath "$lib")/libdlpack_rs.so" target/site-venv/bin/sphinx-build -q -E -W --keep-going -n -c docs/site \
   -d target/site-doctrees -b html target/site-source target/site
 row "links and search" python3 -B docs/site/check.py target/site-source target/site
 echo "site: $passed passed, $failed failed; target/site/index.html"

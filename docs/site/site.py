@@ -3,6 +3,7 @@
 page for each status code (of docs/status.md) and for each section of the header, and pictures.
 conf.py is for Sphinx, which makes the site of them; check.py looks at the result."""
 
+import os
 import re
 import shutil
 import sys
@@ -19,7 +20,12 @@ LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 DECLARED = re.compile(r"\*/\n(?:DLRS_API\s+)?(?:(#define|typedef|struct|enum) )?.*?"
                       r"\b((?:DLRS|dlrs)_\w+)(?:\)?\(|;| \{| [(\d{\\]|\n)")
 KINDS = {"#define": "macro", "struct": "struct", "enum": "enum", "typedef": "type", "": "function"}
+ROLES = {"function": "func", "typedef": "type"}
+HEADER = (ROOT / "include/dlpack_rs.h").read_text()
+STATUSES = frozenset(re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M))
 SECTION = re.compile(r"^/\* -{40,}\n(.*?)\*/\n", re.M | re.S)
+DECLARATIONS = {name: KINDS[kind] for part in SECTION.split(HEADER)[2::2]
+                for kind, name in DECLARED.findall(part)}
 
 
 def pages():
@@ -49,7 +55,28 @@ def linked(text, page, place, known):
             return f"{label}({up(place)}c/index.md)"
         return f"{label}({REPOSITORY}{inside})"
 
-    return LINK.sub(one, text)
+    def absolute(match):
+        """The package's page is read elsewhere too, and names pages by their addresses."""
+        inside = Path(match[1])
+        return f"]({os.path.relpath(inside, page.parent) if inside in known else match[0][2:]}"
+
+    text = re.sub(rf"\]\({re.escape(REPOSITORY)}([^)#\s]+)", absolute, text)
+    return named(LINK.sub(one, text), place)
+
+
+def named(text, place):
+    """The text with names of functions, types and statuses as links; not those in headings, in
+    blocks of code and in links."""
+    def one(match):
+        name = match[1]
+        if name in STATUSES:
+            return f"[`{name}`]({up(place)}status/{name}.md)"
+        kind = DECLARATIONS.get(name)
+        return f"{{c:{ROLES.get(kind, kind)}}}`{name}`" if kind else match[0]
+
+    parts = re.split(r"(^```.*?^```$|^#.*$|\[[^\]]*\]\([^)]*\))", text, flags=re.M | re.S)
+    parts[::2] = [re.sub(r"`((?:dlrs|DLRS)_\w+)(?:\(\))?`", one, part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def pictures(text):
@@ -66,13 +93,17 @@ def up(place):
     return "../" * (len(place.parts) - 1)
 
 
+def first_sentence(text):
+    words = " ".join(text.strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) ", words)[0]
+
+
 def statuses(known):
     """Pages of docs/status.md: name and text."""
     head, *parts = re.split(r"^## (DLRS_\w+) \((\d+)\)\n", (ROOT / "docs/status.md").read_text(),
                             flags=re.M)
     place = Path("status/index.md")
-    rows = "".join(f"| {number} | [{name}]({name}.md) | {text.strip().split('. ')[0].strip('.')}. |\n"
-                   .replace("\n", " ").rstrip() + "\n"
+    rows = "".join(f"| {number} | [{name}]({name}.md) | {first_sentence(text)} |\n"
                    for name, number, text in zip(parts[::3], parts[1::3], parts[2::3]))
     toc = "".join(f"{name}\n" for name in parts[::3])
     yield "index", (linked(head, Path("docs/status.md"), place, known) +
@@ -84,7 +115,7 @@ def statuses(known):
 
 def manual():
     """Pages of the header: title and text, in its order. Sections `Views: ...` are one page."""
-    pieces = SECTION.split((ROOT / "include/dlpack_rs.h").read_text())
+    pieces = SECTION.split(HEADER)
     made = {}
     for comment, code in zip(pieces[1::2], pieces[2::2]):
         words, _, rest = re.sub(r"^ \* ?", "", comment, flags=re.M).strip().partition("\n\n")

@@ -21,7 +21,7 @@ int main(void) {
     goto failed;
 
   // [quote:async]
-  /* Pinned memory: the copy runs by itself. (Without a GPU here: the CPU's, and no stream.) */
+  /* The destination is pinned memory. (Without a GPU this example uses CPU memory, and no stream.) */
   if (dlrs_tensor_new(shape, 1, int32, pinned, NULL, &target, &error)) goto failed;
   if (devices > 0 && dlrs_stream_create(device, &stream, &error)) goto failed;
 
@@ -31,11 +31,12 @@ int main(void) {
                                      .dst_stream = stream};
   if (dlrs_copy(source, target, &options, &error)) goto failed; /* returns once it is enqueued */
 
-  /* The source has to live until then: the library keeps it. */
+  /* The source must stay alive until the copy is complete: the library keeps it until then. */
   if (devices > 0 && dlrs_release_after_take(&source, device, stream, &error)) goto failed;
 
   /* ... other work ... */
-  if (devices > 0 && dlrs_stream_sync(device, stream, &error)) goto failed; /* now it is here */
+  if (devices > 0 && dlrs_stream_sync(device, stream, &error)) goto failed; /* the copy is complete */
+  if (dlrs_release_drain(NULL, &error)) goto failed; /* releases the source */
   // [/quote]
   const int32_t *values = target->dl_tensor.data;
   printf("%d ... %d\n", values[0], values[999]);

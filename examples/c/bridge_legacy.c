@@ -31,7 +31,8 @@ int main(void) {
   const void *data = legacy->dl_tensor.data;
 
   // [quote:bridge]
-  /* `_take` consumes its input only when it succeeds, and then sets your pointer to NULL. */
+  /* `_take` consumes its input only when it succeeds, and then sets your pointer to NULL. A legacy
+   * struct has no flags: 0 says that the data may be written. */
   DLManagedTensorVersioned *tensor = NULL;
   if (dlrs_from_legacy_take(&legacy, 0, &tensor, &error) != DLRS_OK) {
     dlrs_release_legacy(legacy); /* still ours */
@@ -40,7 +41,7 @@ int main(void) {
   printf("versioned %u.%u, strides %lld and %lld\n", tensor->version.major, tensor->version.minor,
          (long long)tensor->dl_tensor.strides[0], (long long)tensor->dl_tensor.strides[1]);
 
-  /* And back, for an old consumer; read-only data would be refused, as it could not be told. */
+  /* And back, for an old consumer. Read-only data is refused: a legacy struct has no flag for it. */
   if (dlrs_to_legacy_take(&tensor, DLRS_LEGACY_REFUSE, &legacy, &error) != DLRS_OK) {
     dlrs_release(tensor);
     return fail(&error);

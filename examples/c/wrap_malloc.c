@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 // [quote:wrap]
-/* Wraps `values`, from malloc. From success on, the tensor frees them; on failure you still do. */
+/* Wraps `values`, from malloc. On success the tensor frees them; on failure you still must. */
 static DLManagedTensorVersioned *wrap(int32_t *values, int64_t count, dlrs_error *error) {
   const DLTensor description = {
       .data = values,

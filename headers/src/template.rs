@@ -8,7 +8,7 @@
 //! | `@item NAME [OPTION...]` | the declaration of NAME |
 //! | `@docs FILE` | the `//!` lines of FILE |
 //! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: any line may name it |
-//! | `@file FILE` | the `//!` lines of FILE as a section, then all that C sees of it |
+//! | `@file FILE...` | all that C sees of them, in this order; the `//!` lines of the one in `src/capi` head the section |
 //!
 //! What `src/capi/mod.rs` has under a Cargo feature is declared unless `DLRS_NO_<FEATURE>` is defined.
 //!
@@ -90,7 +90,7 @@ impl Filler<'_> {
                 self.seen.insert(what.to_string());
                 Ok(Some(section(&scan::source(&self.root.join(what))?.docs)))
             }
-            "file" => self.file(what).map(Some),
+            "file" => self.files(order.split_whitespace().skip(1).collect()).map(Some),
             other => Err(format!("@{other} is not an order")),
         }
     }
@@ -109,14 +109,32 @@ impl Filler<'_> {
         declare(&self.config, path, &source.items, found, &form)
     }
 
-    fn file(&mut self, name: &str) -> Result<String> {
+    /// A section of the header.
+    fn files(&mut self, names: Vec<&str>) -> Result<String> {
+        let topic = names.iter().find(|name| name.starts_with(C_API));
+        let mut parts = Vec::new();
+        if let Some(topic) = topic {
+            parts.push(section(&scan::source(&self.root.join(topic))?.docs));
+        }
+        for name in &names {
+            parts.extend(self.items(name)?);
+        }
+        let text = parts.join("\n\n");
+        Ok(match topic.map(|topic| feature(self.root, topic)).transpose()?.flatten() {
+            None => text,
+            Some(feature) => {
+                let without = format!("DLRS_NO_{}", feature.to_uppercase());
+                format!("#ifndef {without}\n{text}\n#endif  /* {without} */")
+            }
+        })
+    }
+
+    /// The declarations of a file.
+    fn items(&mut self, name: &str) -> Result<Vec<String>> {
         self.seen.insert(name.to_string());
         let path = self.root.join(name);
         let source = scan::source(&path)?;
         let mut parts = Vec::new();
-        if name.starts_with(C_API) {
-            parts.push(section(&source.docs));
-        }
         for item in &source.items {
             let Some(name) = c_name(&self.config, item)? else { continue };
             if !self.names.insert(name.to_string()) {
@@ -128,14 +146,7 @@ impl Filler<'_> {
             let form = Form { suffix: item.suffix, ..Form::default() };
             parts.push(declare(&self.config, &path, &source.items, item, &form)?);
         }
-        let text = parts.join("\n\n");
-        Ok(match feature(self.root, name)? {
-            None => text,
-            Some(feature) => {
-                let without = format!("DLRS_NO_{}", feature.to_uppercase());
-                format!("#ifndef {without}\n{text}\n#endif  /* {without} */")
-            }
-        })
+        Ok(parts)
     }
 
     /// A public item with a name of C's that no line names would be missing from the header.

@@ -1,4 +1,4 @@
-//! When tensors are ready, and access from device to device.
+//! Readiness of tensors, and access between devices.
 
 use core::ffi::c_void;
 

@@ -94,6 +94,7 @@ def ours(name):
 
 
 def short(text):
+    text = re.sub(r"(?<![`\w])__\w+__(?![`\w])", r"`\g<0>`", text) if "`" not in text else text
     text = text.replace("|", "\\|").replace("\n", " ")
     return text if len(text) <= 100 else text[:97] + "..."
 
