@@ -68,7 +68,11 @@ fn imports() -> String {
     let mut lines = "use dlpack_rs::abi::*;\n".to_string();
     let template = root().join("headers/dlpack_rs.h.in");
     let template = headers::read(&template).unwrap_or_else(|message| panic!("{message}"));
-    for path in template.lines().filter_map(|line| line.strip_prefix("@file src/")) {
+    let files = template
+        .lines()
+        .filter_map(|line| line.strip_prefix("@file "))
+        .flat_map(str::split_whitespace);
+    for path in files.filter_map(|path| path.strip_prefix("src/")) {
         let module = path.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
         lines += &format!("use dlpack_rs::{module}::*;\n");
     }
