@@ -138,7 +138,7 @@ impl At {
 /// Transposes a block: `B` for single bytes, `W` for larger elements of a size that is a power of two.
 #[inline(always)]
 pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match item {
             1 => transposed::<B, 1, 16>(block),
@@ -153,7 +153,7 @@ pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
 /// The same by vectors of 16 bytes, of elements of any size.
 #[inline(always)]
 pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match item {
             1 | 2 | 4 | 8 | 16 => wide::<N, N>(item, block),

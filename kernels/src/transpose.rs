@@ -247,7 +247,7 @@ pub(crate) unsafe fn any(
     let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
     let some = some.max(16);
     let block = if joined && n_src > some { some } else { n_src };
-    // SAFETY: a place in the caller's space; the rest is the caller's promise.
+    // SAFETY: a place in the caller's space; the rest is guaranteed by the caller.
     unsafe {
         let stage: *mut u8 = space.transposed();
         let mut writer = Writer::new();

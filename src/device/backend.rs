@@ -163,7 +163,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::copy`]; both are streams of their devices, the marks events.
     unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if order.waits {
                 self.stream_waitable(own.0, own.1)?;
@@ -227,7 +227,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::stream_sync`].
     unsafe fn host_access(&self, device: DLDevice, work: Queue, idle: bool) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         if idle { Ok(()) } else { unsafe { self.stream_sync(work.0, work.1) } }
     }
 
@@ -306,7 +306,7 @@ pub trait Backend: Sync {
         (producer_device, producer): Queue,
     ) -> Result<()> {
         let event = self.event_create(producer_device)?.as_ptr();
-        // SAFETY: a fresh event, and the caller's word for the streams. Drivers keep what a
+        // SAFETY: a fresh event, and the caller's contract for the streams. Drivers keep what a
         // destroyed event still has to say.
         unsafe {
             let waited = self
@@ -322,7 +322,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// `stream` is the device's.
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
-        // SAFETY: the caller's word, and a fresh event.
+        // SAFETY: guaranteed by the caller, and a fresh event.
         unsafe {
             self.stream_waitable(device, stream)?;
             let event = self.event_create(device)?.as_ptr();
@@ -341,7 +341,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::mark`].
     unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.stream_waitable(device, stream)?;
             self.event_record(device, event, stream)
@@ -354,7 +354,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::event_wait`].
     unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.event_wait(device, event, stream) }
     }
 

@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
         let dense = self.dense(n);
         dense.unwrap_or_else(|| {
             let to = tile.0.as_mut_ptr();
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.gather(to, n) };
             to
         })
@@ -181,7 +181,7 @@ unsafe fn strided(
 ) {
     let from = from.wrapping_offset((at >> 3) as isize);
     let (by_from, by_to) = ((stride >> 3) as isize, to_stride as isize);
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match size {
             1 => moved::<u8>(from, by_from, to, by_to, n),
@@ -198,7 +198,7 @@ unsafe fn moved<T: Copy>(from: *mut u8, by_from: isize, to: *mut u8, by_to: isiz
     for i in 0..n as isize {
         let from = from.wrapping_offset(i.wrapping_mul(by_from)).cast::<T>();
         let to = to.wrapping_offset(i.wrapping_mul(by_to)).cast::<T>();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.write_unaligned(from.read_unaligned()) };
     }
 }
@@ -247,7 +247,7 @@ unsafe fn join(from: *mut u8, row: &Row, to: *mut u8) {
     let mut at = row.at >> 3;
     for i in 0..row.n {
         let byte = to.wrapping_offset(at as isize);
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { byte.write(byte.read() | from.add(i).read()) };
         at = at.wrapping_add(row.stride >> 3);
     }

@@ -1,7 +1,7 @@
 //! Conversion of numbers from one type to another, on the CPU: pointers, strides, two types.
 //!
 //! ```text
-//!   source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
+//! source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
 //! ```
 //! Dense rows skip the gathering and the scattering; of many numbers that are not, the copy engine
 //! does both (`staged`). A pipeline is at most four loops, chosen once; types of one byte go
@@ -101,7 +101,8 @@ pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     let longest = (0..cast.dims.ndim).max_by_key(|&i| cast.dims.shape.get(i));
     let dim = longest.filter(|_| parts > 1 && cast.dst.1.bits >= 8);
     let deal = dim.and_then(|dim| Some((dim, *cast.dims.shape.get(dim)?)));
-    // SAFETY: the caller's word, for parts that share no number, nor a byte of the destination.
+    // SAFETY: guaranteed by the caller, for parts that share no number, nor a byte of the
+    // destination.
     unsafe {
         let Some((dim, n)) = deal else {
             alone(cast);
@@ -150,7 +151,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 unsafe fn alone(cast: &Cast) {
     let environment = FloatEnvironment::enter();
     let pipeline = Pipeline::new(cast.src.0, cast.dst.0, cast.saturate);
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !Stage::pays(cast) || !by_stage(cast, &pipeline) {
             direct(cast, &pipeline);
@@ -163,14 +164,14 @@ unsafe fn alone(cast: &Cast) {
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline) -> bool {
     let Some(stage) = Stage::new(cast) else { return false };
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { stage.convert(&mut |piece| direct(piece, pipeline)) };
     true
 }
 
 /// From where the numbers are to where they go.
 unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if tabular(cast) {
             tabulated(cast, pipeline);
@@ -194,14 +195,14 @@ fn tabular(cast: &Cast) -> bool {
 unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
     let mut table = Table([0; 2048]);
     pipeline.tabulate(cast.dst.0.nbytes(), &mut table);
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { tiles(cast, &mut Way::Table(&table)) }
 }
 
 #[inline(never)] // a frame of its own, as `tabulated`: stacks may be small
 unsafe fn stepwise(cast: &Cast, pipeline: &Pipeline) {
     let mut spares = [Tile::ZERO, Tile::ZERO];
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { tiles(cast, &mut Way::Steps(pipeline, &mut spares)) }
 }
 

@@ -103,7 +103,7 @@ pub fn outlet(plan: &Plan) -> &'static str {
 #[inline(always)]
 pub(super) unsafe fn serial(nest: &Nest) {
     let reach: Reach = policy::reach(nest.whole_bytes);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match nest.item {
             Item::Bits { .. } => return op::bits::copy(nest, reach, near),
@@ -118,13 +118,13 @@ pub(super) unsafe fn serial(nest: &Nest) {
 
 /// Executes a nest of bytes that are in L1, on both sides.
 unsafe fn near(nest: &Nest) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { carry_out(nest, Reach::NEAR) }
 }
 
 /// Executes a nest of bytes by its op.
 unsafe fn carry_out(nest: &Nest, reach: Reach) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match &chosen(nest) {
             Op::Run => op::run::copy(nest, reach),

@@ -9,7 +9,7 @@
 //!   Shuffle    a short period of bytes in any order        ┤
 //!   Scalar     everything, item by item                    ┤
 //!   Bits       items that are not whole bytes, between     ┘
-//!              unpacking and packing
+//! unpacking and packing
 //! ```
 //! [`Nest`](super::nest::Nest) describes the loops; a part for a thread is a split of it.
 //! [`choose`] selects the op by two criteria: which loop is dense in the destination, and which in
@@ -51,10 +51,10 @@ pub unsafe fn copy_simple(plan: &Plan, parallel: &Parallel) -> Result<()> {
         && plan.ndim() == 0
         && policy::near(nbytes)
     {
-        // SAFETY: the caller's promise, of one item.
+        // SAFETY: guaranteed by the caller, of one item.
         unsafe { plan.dst.copy_from_nonoverlapping(plan.src, nbytes) };
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { threads::run(plan, parallel) }
 }

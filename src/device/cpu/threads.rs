@@ -148,7 +148,7 @@ pub unsafe fn side_by_side(
     context: *mut c_void,
 ) -> Result<bool> {
     let Some(hook) = parallel.hook else {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         platform::uncancelled(|| unsafe { platform::side_by_side(parts, body, context) });
         return Ok(true);
     };
@@ -157,7 +157,7 @@ pub unsafe fn side_by_side(
     }
     let all = Given { body, context, parts, taken: AtomicU64::new(0) };
     let context = (&raw const all).cast_mut().cast();
-    // SAFETY: the caller's word; the hook is the caller's. Nonzero says that no body ran.
+    // SAFETY: guaranteed by the caller; the hook is the caller's. Nonzero says that no body ran.
     let ran = platform::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
     let taken = all.taken.into_inner().count_ones();
     if ran && taken as usize != parts {
@@ -217,7 +217,7 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 #[inline(never)]
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     let nest = Nest::new(plan);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         // Too small for a thread.
         if nest.whole_bytes < thread_from() || !shared(&nest, parallel)? {
@@ -236,7 +236,7 @@ unsafe fn shared(nest: &Nest, parallel: &Parallel) -> Result<bool> {
     let split = split(nest, parallel);
     let Some(split) = &split else { return Ok(false) };
     let context = (&raw const *split).cast_mut().cast();
-    // SAFETY: the caller's promise; the parts make up the nest.
+    // SAFETY: guaranteed by the caller; the parts make up the nest.
     unsafe { side_by_side(parallel, split.parts(), body, context) }
 }
 

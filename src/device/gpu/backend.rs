@@ -1,4 +1,4 @@
-//! What the rest of the library asks of a device: it is entered, and the driver asked.
+//! The `Backend` trait for a GPU: each function makes the device current and calls the driver.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -54,18 +54,18 @@ impl Backend for Gpu {
     ) -> Result<()> {
         let memory = self.memory(device.device_type).unwrap_or(Memory::Device);
         let _here = self.enter(device, stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.free(memory, data, stream) }
     }
 
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
         let here = &self.enter(device, stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.carry_out(transfer, here, stream) }
     }
 
     unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let here = self.enter_after(own, order)?;
             self.carry_out(transfer, &here, own.1)
@@ -82,7 +82,7 @@ impl Backend for Gpu {
         }
         let _here = self.enter(device, null_mut())?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: places for the answers.
+        // SAFETY: valid output pointers.
         unsafe { self.0.mem_info(&mut free, &mut total)? };
         Ok((free as u64, total as u64))
     }
@@ -100,14 +100,14 @@ impl Backend for Gpu {
 
     unsafe fn host_register(&self, data: NonNull<c_void>, nbytes: u64) -> Result<()> {
         let _here = self.0.enter(None, null_mut())?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.register(data, size(nbytes)?) }
     }
 
     unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {
         let _here = self.0.enter(None, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.host_unregister(data.as_ptr()) }
     }
 
@@ -134,12 +134,12 @@ impl Backend for Gpu {
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
         let shared = !managed || self.0.shares_managed(here.ordinal)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match shared {
                 true if idle => {}
                 true => self.0.stream_sync(stream)?,
-                // The CPU may not touch it while any kernel runs.
+                // The CPU may not access it while any kernel runs.
                 false => self.0.synchronize()?,
             }
         }
@@ -150,7 +150,7 @@ impl Backend for Gpu {
     fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         let _here = self.enter(device, null_mut())?;
         let mut stream = null_mut();
-        // SAFETY: a place for the answer.
+        // SAFETY: a valid output pointer.
         unsafe { self.0.stream_create(&mut stream, NONBLOCKING)? };
         given(stream)
     }
@@ -158,7 +158,7 @@ impl Backend for Gpu {
     unsafe fn stream_destroy(&self, device: DLDevice, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.stream_destroy(stream) }
     }
 
@@ -166,7 +166,7 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.stream_sync(stream)? };
         self.0.works();
         Ok(())
@@ -181,62 +181,62 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         done(unsafe { self.0.stream_query(stream) })
     }
 
     fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         let _here = self.enter(device, null_mut())?;
         let mut event = null_mut();
-        // SAFETY: a place for the answer.
+        // SAFETY: a valid output pointer.
         unsafe { self.0.event_create(&mut event, DISABLE_TIMING)? };
         given(event)
     }
 
     unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {
-        // Drivers destroy an event whatever is current.
+        // Drivers destroy an event in any context.
         self.0.ready()?;
         let _here = self.enter(device, null_mut());
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.event_destroy(event) }
     }
 
     unsafe fn event_record(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.event_record(event, stream) }
     }
 
     unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.stream_wait(stream, event, 0) }
     }
 
     unsafe fn stream_wait(&self, consumer: Queue, producer: Queue) -> Result<()> {
         let order = Order { after: Some(producer), marks: [None; 2], waits: false };
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.enter_after(consumer, &order).map(|_| ()) }
     }
 
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: the caller's word; the stream's context is current.
+        // SAFETY: guaranteed by the caller; the stream's context is current.
         unsafe { self.0.event_at(stream) }.map(NonNull::as_ptr)
     }
 
     unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.event_record(event, stream) }
     }
 
     unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         let captured = self.0.capturing(stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.wait_for(event, stream, captured) }
     }
 
@@ -251,14 +251,14 @@ impl Backend for Gpu {
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
         let _here = self.enter(device, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.event_sync(event) }
     }
 
     unsafe fn event_query(&self, device: DLDevice, event: Event) -> Result<bool> {
         let _here = self.enter(device, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         done(unsafe { self.0.event_query(event) })
     }
 }

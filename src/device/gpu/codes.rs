@@ -1,4 +1,4 @@
-//! The drivers' codes. NVIDIA and AMD gave the same numbers to what both have.
+//! The drivers' error codes. Codes that both vendors define have the same values.
 #![forbid(unsafe_code)]
 
 use super::driver::Vendor;
@@ -6,16 +6,16 @@ use crate::error::{Error, Status::*};
 
 /// Work is not done yet.
 pub const NOT_READY: i32 = 600; // CUDA_ERROR_NOT_READY, hipErrorNotReady
-/// No such device; some drivers say so of two that are no peers.
+/// No such device; some drivers return it for two devices without peer access.
 pub const INVALID_DEVICE: i32 = 101;
-/// Access to another device's memory was allowed before.
+/// Peer access is already enabled.
 pub const PEER_ENABLED: i32 = 704;
-/// Access to another device's memory was not allowed.
+/// Peer access is not enabled.
 pub const PEER_NOT_ENABLED: i32 = 705;
-/// An argument is refused.
+/// An argument is invalid.
 pub const INVALID_VALUE: i32 = 1;
 
-/// What a code says, of a driver that is running.
+/// The error of a code from a running driver.
 pub fn error(vendor: Vendor, code: i32) -> Error {
     let (status, words) = match code {
         1 => (DLRS_BAD_ARG, "the driver refuses a value"),
@@ -51,7 +51,7 @@ pub fn error(vendor: Vendor, code: i32) -> Error {
     Error::new(status).driver(code).detail(words)
 }
 
-/// What an error says when it came from starting the driver.
+/// The error to report for one that occurred while starting the driver.
 pub fn starting(vendor: Vendor, error: Error) -> Error {
     match (error.driver_code(), error.status) {
         (0, _) | (_, DLRS_NO_DEVICE | DLRS_SHUTDOWN | DLRS_DRV_STUB | DLRS_DRV_OLD) => error,

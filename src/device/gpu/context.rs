@@ -1,5 +1,5 @@
-//! The thread's current context (CUDA) or device (HIP): used where it fits, else changed for the
-//! length of a call and always put back.
+//! The thread's current context (CUDA) or device (HIP): used where it fits, else changed during a
+//! call and always restored.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
@@ -8,12 +8,12 @@ use super::cuda;
 use super::driver::{Driver, Ptr, Vendor};
 use crate::error::{Error, Result, Status::*};
 
-/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are no handles; they belong to the current context.
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are not handles; they belong to the current context.
 const NAMED_STREAMS: usize = 2;
 const RELAXED: i32 = 2; // CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
 const NOT_SUPPORTED: i32 = 801; // CUDA_ERROR_NOT_SUPPORTED, hipErrorNotSupported
 
-/// While it lives, the driver's calls of this thread go to the right device.
+/// While it lives, this thread's driver calls use the right device.
 pub struct Current<'a> {
     driver: &'a Driver,
     /// The device.
@@ -27,7 +27,7 @@ pub struct Current<'a> {
 }
 
 impl Current<'_> {
-    /// Whether this is the device's primary context, which stays; HIP has no other.
+    /// Whether this is the device's primary context, which is retained; HIP has no other.
     pub fn is_primary(&self) -> Result<bool> {
         match self.driver.vendor() {
             Vendor::Cuda => cuda::is_primary(self.driver, self.ordinal, self.context),
@@ -38,8 +38,8 @@ impl Current<'_> {
 
 impl Drop for Current<'_> {
     fn drop(&mut self) {
-        // SAFETY: as many as were pushed; a device that was current. All that can be done about an
-        // error, which may be of earlier work, is to try again.
+        // SAFETY: as many as were pushed; a device that was current. An error may come from earlier
+        // work; the only remedy is to try again.
         unsafe {
             for _ in 0..self.pushed {
                 let mut popped = null_mut();
@@ -57,7 +57,7 @@ fn foreign() -> Result<()> {
     Err(Error::new(DLRS_STREAM).detail("the stream is another device's"))
 }
 
-/// Whether a stream is one that was made; others are of whatever context is current.
+/// Whether a stream was created by a caller; others belong to the current context.
 pub fn is_handle(stream: Ptr) -> bool {
     stream.addr() > NAMED_STREAMS
 }
@@ -69,7 +69,7 @@ pub fn is_legacy(stream: Ptr) -> bool {
 
 impl Driver {
     /// Makes a device current, or any (`None`): the stream's, else the thread's, else the first. A
-    /// stream that is another device's is refused.
+    /// stream of another device is an error.
     pub fn enter(&self, device: Option<i32>, stream: Ptr) -> Result<Current<'_>> {
         self.ready()?;
         if let Some(ordinal) = device {
@@ -85,7 +85,7 @@ impl Driver {
     }
 
     fn enter_context(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
-        // SAFETY: places for the answers; contexts that the driver gave.
+        // SAFETY: valid output pointers; contexts from the driver.
         unsafe {
             self.cu_current(&mut here.context)?;
             if here.context.is_null() {
@@ -125,11 +125,11 @@ impl Driver {
         }
     }
 
-    /// For a stream of a green context that is not current here, and so may be on another thread:
-    /// it may be current to one only. Its streams take work from the primary context.
+    /// For a stream of a green context that is not current here. It may be current on another
+    /// thread, and on one thread only. Its streams accept work from the primary context.
     fn enter_for_green(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
         let mut handle = -1;
-        // SAFETY: the caller's stream; a place for the answer.
+        // SAFETY: the caller's stream; a valid output pointer.
         let told = unsafe { self.stream_device(stream, &mut handle) };
         let all = 0..self.count()?;
         here.ordinal = match (told, device) {
@@ -152,7 +152,7 @@ impl Driver {
             return Ok(false);
         }
         let mut green = null_mut();
-        // SAFETY: the caller's stream; a place for the answer.
+        // SAFETY: the caller's stream; a valid output pointer.
         match unsafe { self.cu_stream_green(stream, &mut green) } {
             Err(error) if matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED) => Ok(false),
             answer => answer.map(|()| !green.is_null()),
@@ -167,7 +167,7 @@ impl Driver {
         Ok(here)
     }
 
-    /// The device that is wanted, or any, if the context is its primary one and kept.
+    /// The requested device, or any, if the context is its retained primary one.
     fn told(&self, context: Ptr, device: Option<i32>) -> Option<i32> {
         match device {
             Some(ordinal) => cuda::is_kept(self, ordinal, context).then_some(ordinal),
@@ -175,8 +175,8 @@ impl Driver {
         }
     }
 
-    /// Keeps the current context where it is its device's primary one: the next call knows it then
-    /// without asking. Each other one is asked about once.
+    /// Stores the current context if it is its device's primary one, so that the next call needs no
+    /// query. Each other context is queried once.
     fn keep(&self, here: &Current) -> Result<()> {
         let device = self.device(here.ordinal)?;
         let kept = !device.context.load(Acquire).is_null();
@@ -194,7 +194,7 @@ impl Driver {
         }
     }
 
-    /// The ordinal of the device that is current.
+    /// The ordinal of the current device.
     fn find(&self, here: &mut Current, handle: i32) -> Result<()> {
         for ordinal in 0..self.count()? {
             if self.handle(ordinal)? == handle {
@@ -206,7 +206,7 @@ impl Driver {
     }
 
     fn push(&self, here: &mut Current, context: Ptr) -> Result<()> {
-        // SAFETY: a context of the driver's.
+        // SAFETY: a context from the driver.
         unsafe { self.cu_push(context)? };
         here.pushed += 1;
         here.context = context;
@@ -215,7 +215,7 @@ impl Driver {
 
     fn enter_device(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
         let (mut current, mut owner) = (-1, -1);
-        // SAFETY: places for the answers; a device that exists.
+        // SAFETY: valid output pointers; a device that exists.
         unsafe {
             self.get_device(&mut current)?;
             if current < 0 {
@@ -241,7 +241,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Makes current on this thread what is so on another one.
+    /// Makes the context or device of another thread current on this one.
     pub fn enter_beside(&self, there: &Current) -> Result<Current<'_>> {
         let Current { ordinal, context, .. } = *there;
         let mut here =
@@ -253,7 +253,8 @@ impl Driver {
         Ok(here)
     }
 
-    /// Refuses a stream that is being captured, before anything that would break the capture.
+    /// Returns an error for a stream that is being captured, before anything that would break the
+    /// capture.
     pub fn not_capturing(&self, stream: Ptr) -> Result<()> {
         match self.capturing(stream)? {
             false => Ok(()),
@@ -264,21 +265,21 @@ impl Driver {
     /// Whether a stream is being captured.
     pub fn capturing(&self, stream: Ptr) -> Result<bool> {
         let mut status = 0;
-        // SAFETY: a stream of the current context; a place for the answer.
+        // SAFETY: a stream of the current context; a valid output pointer.
         unsafe { self.stream_capturing(stream, &mut status)? };
         Ok(status != 0)
     }
 
-    /// From here on this thread's calls break nobody's capture, where the driver has a way.
+    /// From here on this thread's calls break no capture, if the driver supports it.
     pub fn relaxed(&self) -> Relaxed<'_> {
         let mut mode = RELAXED;
-        // SAFETY: a place that holds the mode and takes the former.
+        // SAFETY: a valid pointer to the new mode, which receives the previous one.
         let changed = unsafe { self.capture_mode(&mut mode) }.is_ok();
         Relaxed { driver: self, former: changed.then_some(mode) }
     }
 }
 
-/// While it lives, allocating and the like are permitted next to a capture.
+/// While it lives, allocation and similar calls are permitted during a capture.
 pub struct Relaxed<'a> {
     driver: &'a Driver,
     former: Option<i32>,
@@ -287,7 +288,7 @@ pub struct Relaxed<'a> {
 impl Drop for Relaxed<'_> {
     fn drop(&mut self) {
         if let Some(mut mode) = self.former {
-            // SAFETY: the mode that was this thread's.
+            // SAFETY: this thread's previous mode.
             let _ = unsafe { self.driver.capture_mode(&mut mode) };
         }
     }

@@ -1,4 +1,4 @@
-//! Which way a copy goes.
+//! Chooses how a copy is executed.
 
 use core::ffi::c_void;
 
@@ -12,23 +12,23 @@ use crate::device::backend::{Lack, Side, Stream, Transfer, unsupported};
 use crate::device::plan::{Item, Plan};
 use crate::error::{Error, Result, Status::*};
 
-/// The largest pitch that the drivers promise to take.
+/// The largest pitch that the drivers guarantee to accept.
 const PITCH_MOST: i64 = i32::MAX as i64;
-/// Rows of so many bytes are given to the driver's copy of rows: where the host takes part,
+/// Bytes of a row from which the driver's 2D copy is used: with a host side,
 const ROWS_HOST: usize = 64;
-/// and where it does not.
+/// and without one.
 const ROWS_DEVICE: usize = 256;
-/// Contiguous copies and rows of pageable memory go through pinned memory from so many bytes on.
+/// Bytes from which contiguous copies and rows of pageable memory are staged in pinned memory.
 const STAGED_FROM: usize = 8 << 20;
 
 impl Driver {
     /// Enqueues a copy of contiguous bytes.
     ///
     /// # Safety
-    /// Both sides stay alive until the stream has completed the work.
+    /// Both sides stay allocated until the stream has completed the work.
     unsafe fn dense(&self, dst: *mut u8, src: *const u8, n: usize, stream: Ptr) -> Result<()> {
         let (dst, src): (Ptr, *const c_void) = (dst.cast(), src.cast());
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.vendor() {
                 Vendor::Cuda => self.cu_copy(dst, src, n, stream),
@@ -37,8 +37,8 @@ impl Driver {
         }
     }
 
-    /// Enqueues a copy of contiguous bytes from a device to another. The drivers' other copies, for
-    /// which the addresses tell, refuse memory of pools and what was mapped by hand.
+    /// Enqueues a copy of contiguous bytes from one device to another. The drivers' other copies,
+    /// which infer devices from addresses, reject pool memory and manually mapped memory.
     ///
     /// # Safety
     /// As [`Driver::dense`].
@@ -48,7 +48,7 @@ impl Driver {
         };
         let (dst, src): (Ptr, *const c_void) = (plan.dst.cast(), plan.src.cast());
         let stream = place.stream;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let done = unsafe {
             match self.vendor() {
                 Vendor::Cuda => {
@@ -65,12 +65,12 @@ impl Driver {
         done.map_err(without_peers)
     }
 
-    /// Enqueues a copy of rows from a device to another.
+    /// Enqueues a copy of rows from one device to another.
     ///
     /// # Safety
     /// As [`Driver::dense`].
     unsafe fn peer_rows(&self, copy: &Pitched, far: Far, place: &Place) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.vendor() == Vendor::Rocm {
                 return self.pitched(copy, place.stream);
@@ -87,7 +87,7 @@ impl Driver {
     unsafe fn pitched(&self, copy: &Pitched, stream: Ptr) -> Result<()> {
         let Pitched { src, src_pitch, dst, dst_pitch, width, height } = *copy;
         let kind = rocm::BY_ADDRESS;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.vendor() {
                 Vendor::Cuda => self.cu_copy_2d(&copy.into(), stream),
@@ -106,7 +106,7 @@ impl Driver {
     }
 }
 
-/// The plan as rows, if it is.
+/// The plan as rows, if possible.
 fn rows(plan: &Plan) -> Option<Pitched> {
     let Item::Bytes(width) = plan.item else { return None };
     let dim = plan.inner();
@@ -124,60 +124,60 @@ fn rows(plan: &Plan) -> Option<Pitched> {
 /// Where a copy is enqueued.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The device that does it.
+    /// The device that copies.
     pub here: &'a Current<'a>,
     /// Its stream.
     pub stream: Ptr,
-    /// Whether a side is host memory.
+    /// Whether one side is host memory.
     pub host: bool,
 }
 
-/// The other device of a copy between two, which the one that copies reads or `writes`.
+/// The other device of a copy between two, which the copying device reads or `writes`.
 #[derive(Clone, Copy)]
 pub struct Far {
-    /// Its number.
+    /// Its ordinal.
     pub ordinal: i32,
-    /// Whether it has the destination.
+    /// Whether the destination is on it.
     pub writes: bool,
 }
 
 impl Far {
-    /// What belongs to the source, and what to the destination.
+    /// The values for the source and for the destination.
     fn ends<T>(self, near: T, far: T) -> (T, T) {
         if self.writes { (near, far) } else { (far, near) }
     }
 }
 
-/// How the device that copies reaches a side.
+/// How the copying device accesses a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// By its address.
     Direct,
-    /// By the driver's copies between two devices only: this one.
+    /// Only by the driver's peer copies, with this device.
     Peer(i32),
-    /// By the driver's copies only, and slowly: pageable memory.
+    /// Only by the driver's copies, slowly: pageable memory.
     Pageable,
 }
 
-/// Whether another way may do what this one could not.
+/// Whether another strategy may succeed after this error.
 fn another_way(error: &Error) -> bool {
     let refused = error.driver_code() == INVALID_VALUE;
     refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
 }
 
-/// Copies that the driver rejects between two devices go through the host.
+/// Copies between two devices that the driver rejects go through the host.
 fn without_peers(error: Error) -> Error {
     let refused = another_way(&error) || error.driver_code() == INVALID_DEVICE;
     if refused { Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()) } else { error }
 }
 
 impl Driver {
-    /// Enqueues a copy whose sides the device reaches by their addresses, or that is contiguous.
+    /// Enqueues a copy that is contiguous or whose sides the device accesses by address.
     ///
     /// # Safety
     /// As [`Driver::dense`]; the plan is simplified.
     pub(super) unsafe fn on_device(&self, plan: &Plan, place: &Place) -> Result<()> {
-        // SAFETY: the caller's word, for all of this function.
+        // SAFETY: guaranteed by the caller, for all of this function.
         unsafe {
             if let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) {
                 return self.dense(plan.dst, plan.src, nbytes, place.stream);
@@ -203,7 +203,7 @@ impl Driver {
 }
 
 impl Gpu {
-    /// How [`Gpu::carry_out`] would do it, without asking the driver.
+    /// The strategy of [`Gpu::carry_out`], without calling the driver.
     pub(super) fn way(&self, transfer: &Transfer) -> Result<&'static str> {
         let Transfer { plan, src, dst, .. } = transfer;
         let (mut devices, mut pageable) = (0, false);
@@ -237,7 +237,8 @@ impl Gpu {
         }
     }
 
-    /// How the current device reaches a side; refuses what the driver knows to be wrong.
+    /// How the current device accesses a side; an error if the driver reports another kind of
+    /// memory.
     fn reach(&self, side: &Side, first: *const u8, here: &Current) -> Result<Reach> {
         let DLDevice { device_type, device_id } = side.device;
         match self.memory(device_type) {
@@ -252,14 +253,14 @@ impl Gpu {
         }
     }
 
-    /// Pinned and managed memory that the driver does not know is nothing for kernels.
+    /// Kernels cannot access pinned and managed memory that is unknown to the driver.
     fn reach_by_kernels(&self, side: &Side, first: *const u8, reach: Reach) -> Result<Reach> {
         let device = self.memory(side.device.device_type) == Some(Memory::Device);
         let known = device || reach != Reach::Direct || self.0.known(first.cast())?.is_some();
         Ok(if known { reach } else { Reach::Pageable })
     }
 
-    /// On a stream of the device that is current.
+    /// Copies on a stream of the current device.
     ///
     /// # Safety
     /// As [`crate::device::backend::Backend::copy`].
@@ -279,10 +280,10 @@ impl Gpu {
         };
         let near = if far.is_some_and(|far| far.writes) { src } else { dst };
         if far.is_some() && self.memory(near.device.device_type) != Some(Memory::Device) {
-            // The device that has the other side does it better.
+            // The device of the other side copies faster.
             return unsupported(Lack::COPIES);
         }
-        // SAFETY: the caller's word, for all of this function.
+        // SAFETY: guaranteed by the caller, for all of this function.
         unsafe {
             let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) else {
                 return match far {
@@ -305,8 +306,7 @@ impl Gpu {
             if error.driver_code() != INVALID_VALUE {
                 return Err(error);
             }
-            // Host memory that was registered in two pieces, or in part, is no place for the
-            // driver's copies.
+            // The driver's copies reject host memory that was registered in pieces or in part.
             let host = |side: &Side, reach| match self.memory(side.device.device_type) {
                 Some(Memory::Device) => reach,
                 _ => Reach::Pageable,
@@ -319,7 +319,7 @@ impl Gpu {
         }
     }
 
-    /// Between two devices, not contiguous.
+    /// Copies between two devices, not contiguous.
     ///
     /// # Safety
     /// As [`Gpu::carry_out`].
@@ -331,7 +331,7 @@ impl Gpu {
         stream: Stream,
     ) -> Result<()> {
         let place = &Place { here, stream, host: false };
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
                 match self.0.peer_rows(&copy, far, place).map_err(without_peers) {
@@ -343,8 +343,8 @@ impl Gpu {
         }
     }
 
-    /// Whether a contiguous copy, or one of rows, is faster through pinned memory: pageable memory
-    /// does not wait for streams anyway. What the driver knows was registered.
+    /// Whether a contiguous copy, or one of rows, is faster through pinned memory: with pageable
+    /// memory it is synchronous anyway. Memory known to the driver was registered.
     fn gains(&self, plan: &Plan, reach: (Reach, Reach), stream: Stream) -> Result<bool> {
         let host = match reach {
             (Reach::Pageable, Reach::Direct) => plan.src,
@@ -366,7 +366,7 @@ impl Gpu {
         let Transfer { plan, src, dst, .. } = transfer;
         let src = self.reach_by_kernels(src, plan.src, reach.0)?;
         let dst = self.reach_by_kernels(dst, plan.dst, reach.1)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if (src, dst) == (Reach::Direct, Reach::Direct) {
                 let device =
@@ -387,7 +387,7 @@ impl Gpu {
         }
     }
 
-    /// Between the device and pageable memory.
+    /// Copies between the device and pageable memory.
     ///
     /// # Safety
     /// As [`Gpu::carry_out`].
@@ -407,7 +407,7 @@ impl Gpu {
             _ => return unsupported(Lack::COPIES),
         };
         self.0.not_capturing(stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.through_host(here, plan, stream, up, parallel) }
     }
 }

@@ -1,4 +1,4 @@
-//! What only CUDA has: contexts, and its own way to describe pitched copies and pointers.
+//! CUDA only: contexts, and CUDA's descriptions of pitched copies and pointers.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -9,7 +9,7 @@ use super::driver::{Driver, Ptr};
 use super::{Memory, Pitched};
 use crate::error::{Error, Result, Status::*};
 
-/// The oldest driver: that of CUDA 11.0.
+/// The oldest supported driver: that of CUDA 11.0.
 pub const OLDEST: i32 = 11000;
 
 const MEMORY_TYPE: i32 = 2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
@@ -128,7 +128,7 @@ impl Copy3dPeer {
     }
 }
 
-/// The primary context of a device: retained when it is first needed, then kept.
+/// The primary context of a device: retained on first use and never released.
 pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     let device = driver.device(ordinal)?;
     let known = device.context.load(Acquire);
@@ -137,7 +137,7 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     }
     let handle = driver.handle(ordinal)?;
     let mut context = null_mut();
-    // SAFETY: a device's number, and a place for the answer.
+    // SAFETY: a device's number, and a valid output pointer.
     unsafe { driver.cu_primary_retain(&mut context, handle)? };
     if context.is_null() {
         return Err(Error::new(DLRS_INTERNAL).detail("the driver returned no context"));
@@ -145,30 +145,30 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     match device.context.compare_exchange(null_mut(), context, AcqRel, Acquire) {
         Ok(_) => Ok(context),
         Err(known) => {
-            // SAFETY: retained above; another thread's is kept.
+            // SAFETY: retained above; the reference of another thread remains.
             let _ = unsafe { driver.cu_primary_release(handle) };
             Ok(known)
         }
     }
 }
 
-/// Whether a context is the one that [`primary`] keeps for a device, told without the driver.
+/// Whether a context is the one that [`primary`] retains for a device, without calling the driver.
 pub fn is_kept(driver: &Driver, ordinal: i32, context: Ptr) -> bool {
     let device = driver.device(ordinal);
     device.is_ok_and(|device| !context.is_null() && device.context.load(Acquire) == context)
 }
 
-/// The device for which [`primary`] keeps a context, if it does.
+/// The device for which [`primary`] retains this context, if any.
 pub fn kept_for(driver: &Driver, context: Ptr) -> Option<i32> {
     (0..driver.count().ok()?).find(|&ordinal| is_kept(driver, ordinal, context))
 }
 
-/// Whether a context is the primary one of its device, which is then retained. One that is not
-/// active is nobody's, and is not made so.
+/// Whether a context is the primary one of its device, which is then retained. An inactive primary
+/// context is not activated.
 pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
     if driver.device(ordinal)?.context.load(Acquire).is_null() {
         let (mut flags, mut active) = (0, 0);
-        // SAFETY: places for the answers.
+        // SAFETY: valid output pointers.
         unsafe { driver.cu_primary_state(driver.handle(ordinal)?, &mut flags, &mut active)? };
         if active == 0 {
             return Ok(false);
@@ -177,10 +177,10 @@ pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
     Ok(primary(driver, ordinal)? == context)
 }
 
-/// What the driver knows about an address, and the device; `None`: nothing.
+/// The kind and the device of memory; `None`: unknown to the driver.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
     let (mut kind, mut managed, mut ordinal) = (0u32, 0u32, 0i32);
-    // SAFETY: places of the size that each attribute has; IS_MANAGED's is a bool or an int.
+    // SAFETY: output pointers of each attribute's size; IS_MANAGED's is a bool or an int.
     unsafe {
         match driver.cu_pointer((&raw mut kind).cast(), MEMORY_TYPE, data) {
             Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
@@ -189,7 +189,7 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
         driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
         driver.cu_pointer((&raw mut managed).cast(), IS_MANAGED, data)?;
     }
-    // The kind of managed memory is the host's or a device's, wherever it is.
+    // The reported kind of managed memory is host or device, independent of its location.
     let memory = match kind {
         _ if managed != 0 => Memory::Managed,
         MEMORY_HOST => Memory::Pinned,
@@ -198,30 +198,30 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
     Ok(Some((memory, ordinal)))
 }
 
-/// The device that memory is on, by one question; `None`: the driver does not know the address.
+/// The device of memory, by one query; `None`: unknown to the driver.
 pub fn ordinal(driver: &Driver, data: *const c_void) -> Result<Option<i32>> {
     let mut ordinal = -1i32;
-    // SAFETY: a place for an int.
+    // SAFETY: a valid pointer to an int.
     match unsafe { driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data) } {
         Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| Some(ordinal)),
     }
 }
 
-/// The address by which kernels of the current context reach memory; `None`: they do not.
+/// The address by which kernels of the current context access memory; `None`: they cannot.
 pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
     let mut seen: Ptr = null_mut();
-    // SAFETY: a place for an address.
+    // SAFETY: a valid pointer to an address.
     match unsafe { driver.cu_pointer((&raw mut seen).cast(), DEVICE_POINTER, data) } {
         Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| (!seen.is_null()).then_some(seen.cast_const())),
     }
 }
 
-/// Whether memory came from a pool, whose freeing waits for nothing.
+/// Whether memory came from a pool; freeing it does not synchronize.
 pub fn pooled(driver: &Driver, data: *const c_void) -> bool {
     let mut pool: Ptr = null_mut();
-    // SAFETY: a place for a handle.
+    // SAFETY: a valid pointer to a handle.
     let known = unsafe { driver.cu_pointer((&raw mut pool).cast(), MEMPOOL_HANDLE, data) };
     known.is_ok() && !pool.is_null()
 }

@@ -1,9 +1,9 @@
-//! A vendor's driver: its library, found when it is first needed, and its functions, each looked up
-//! when it is first called.
+//! A vendor's driver: its library, loaded on first use, and its functions, each looked up on its
+//! first call.
 //!
-//! Threads that come at the same time do the same and find the same; what they found is kept in
-//! atomics. A failure is not kept: the next call tries again. Kernels are different in both, for
-//! they take long to compile: one thread loads them while the others wait, and a refusal is kept.
+//! Concurrent threads do the same look-ups with the same results, which are stored in atomics. A
+//! failure is not stored: the next call tries again. Kernels differ in both, since they take long
+//! to compile: one thread loads them while the others wait, and a rejection is stored.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
@@ -17,41 +17,41 @@ use super::stage::{STAGES, Stage};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform::{self, Library, Lock, Names};
 
-/// A pointer, as the drivers take them: address, handle, place for a handle.
+/// A pointer parameter of the drivers: address, handle, pointer to a handle.
 pub type Ptr = *mut c_void;
 
 /// The vendors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
-    /// NVIDIA, by the driver's interface.
+    /// NVIDIA, by the driver API.
     Cuda,
     /// AMD, by HIP.
     Rocm,
 }
 
-/// The most devices of a vendor that are served.
+/// Maximum number of devices of a vendor.
 pub const DEVICES_MOST: usize = 64;
-/// The most kernels that a device can be given.
+/// Maximum number of kernels of a device.
 pub const KERNELS_MOST: usize = 24;
 
-/// What is kept for a device.
+/// The state of a device.
 pub struct Device {
-    /// CUDA: the driver's number of it, and 1; 0 when not known.
+    /// CUDA: the driver's device handle plus 1; 0 when not known.
     handle: AtomicI32,
-    /// CUDA: the primary context, retained once and kept.
+    /// CUDA: the primary context, retained once and never released.
     pub(super) context: AtomicPtr<c_void>,
-    /// CUDA: the context that was last found to be another one, or being asked about.
+    /// CUDA: the context last found not to be the primary one, or being queried.
     pub(super) asked: AtomicPtr<c_void>,
-    /// CUDA: whether the CPU may use managed memory while the device works: 0 when not known, 1 no,
-    /// 2 yes.
+    /// CUDA: whether the CPU may access managed memory while the device works: 0 when not known, 1
+    /// no, 2 yes.
     pub(super) shares_managed: AtomicI32,
-    /// The devices whose memory it was seen to be allowed to reach, a bit each.
+    /// The devices to which peer access was found to be enabled, one bit each.
     pub(super) peers: AtomicU64,
-    /// The modules with the kernels, one for each family, in the primary context.
+    /// The modules of the kernels, one per family, in the primary context.
     pub(super) modules: [Module; FAMILIES],
     /// Its kernels.
     pub(super) kernels: [Kernel; KERNELS_MOST],
-    /// Pinned memory to copy through, while nobody uses it.
+    /// Unused pinned staging buffers.
     pub(super) stages: [Stage; STAGES],
 }
 
@@ -77,24 +77,24 @@ pub struct Driver {
     path: AtomicPtr<c_char>,
     library: AtomicPtr<c_void>,
     kept: &'static Kept,
-    /// Held by the thread that loads kernels.
+    /// Locked by the thread that loads kernels.
     pub(super) loading: Lock,
     /// The process in which the driver was started, or 0.
     process: AtomicI32,
     version: AtomicI32,
     count: AtomicI32,
-    /// The fault that was reported last, if no work was done since.
+    /// The last reported fault, if no work was done since.
     fault: AtomicI32,
 }
 
-/// What a driver's statics hold that starts as zeros: it takes no room in the library's file.
+/// The zero-initialized part of a driver's statics: it takes no space in the library's file.
 pub struct Kept {
     symbols: [AtomicPtr<c_void>; FUNCTIONS],
     devices: [Device; DEVICES_MOST],
 }
 
 impl Kept {
-    /// Nothing yet.
+    /// The initial state.
     pub const fn new() -> Kept {
         Kept {
             symbols: [const { AtomicPtr::new(null_mut()) }; FUNCTIONS],
@@ -103,8 +103,8 @@ impl Kept {
     }
 }
 
-/// Declares the drivers' functions: a method for each, the names of both vendors ("" where one has
-/// none) behind the words for their absence.
+/// Declares the drivers' functions: a method each, with both vendors' names ("" where one has none)
+/// behind the message for their absence.
 macro_rules! functions {
     ($($method:ident($($argument:ident: $type:ty),*) = $cuda:literal, $hip:literal;)*) => {
         #[allow(non_camel_case_types)]
@@ -117,7 +117,7 @@ macro_rules! functions {
         ]),*];
         const FUNCTIONS: usize = LACKS.len();
 
-        /// The functions, as the vendors' manuals have them; `Err` for any code but 0.
+        /// The functions, as in the vendors' manuals; `Err` for any code but 0.
         ///
         /// # Safety
         /// As the vendors' manuals say. The driver is ready ([`Driver::enter`]).
@@ -127,7 +127,7 @@ macro_rules! functions {
             #[inline(never)]
             pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
                 let address = self.symbol(Function::$method)?;
-                // SAFETY: the vendor's function of that name; the rest is the caller's word.
+                // SAFETY: the vendor's function of that name; the rest is guaranteed by the caller.
                 self.check(unsafe {
                     let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
                     call($($argument),*)
@@ -219,13 +219,13 @@ functions! {
         height: usize, kind: i32, stream: Ptr) = "", "hipMemcpy2DAsync";
 }
 
-/// In the place of a function's address: the library lacks it.
+/// Stored instead of a function's address: the library lacks it.
 const ABSENT: usize = 1;
 /// Bytes in front of a function's name in [`LACKS`].
 const LACKS_FROM: usize = "the driver lacks ".len();
 
 impl Driver {
-    /// A driver that was not looked for yet.
+    /// A driver that was not loaded yet.
     pub const fn new(vendor: Vendor, names: Names, kept: &'static Kept) -> Driver {
         Driver {
             whose: vendor,
@@ -241,8 +241,8 @@ impl Driver {
         }
     }
 
-    /// Whose it is. Of the only vendor that is built in the compiler knows, and leaves out what is
-    /// the other one's.
+    /// The vendor. A constant in builds for one vendor, so that the compiler removes the other
+    /// one's code.
     #[inline(always)]
     pub fn vendor(&self) -> Vendor {
         match (cfg!(feature = "cuda"), cfg!(feature = "rocm")) {
@@ -252,10 +252,11 @@ impl Driver {
         }
     }
 
-    /// The library to load instead of those of the usual names; NULL: those. `false`: too late.
+    /// Sets the library to load instead of the default names; NULL: the default names. `false`: it
+    /// is already loaded.
     ///
     /// # Safety
-    /// `path` is NULL or a text that stays.
+    /// `path` is NULL or a string that is never freed.
     pub unsafe fn set_path(&self, path: *const c_char) -> bool {
         let early = self.library.load(Acquire).is_null();
         if early {
@@ -264,7 +265,7 @@ impl Driver {
         early
     }
 
-    /// Demands a driver that works, and the process in which it was started.
+    /// An error unless the driver works and was started in this process.
     pub fn ready(&self) -> Result<()> {
         let here = platform::process_id();
         match self.process.load(Acquire) {
@@ -278,7 +279,7 @@ impl Driver {
     fn start(&self, process: i32) -> Result<()> {
         self.open()?;
         let (mut version, mut count) = (0, -1);
-        // SAFETY: the first calls that a driver wants, with places for the answers.
+        // SAFETY: the driver's initialization calls, with valid output pointers.
         unsafe {
             self.init(0).map_err(|error| codes::starting(self.vendor(), error))?;
             self.get_version(&mut version)?;
@@ -305,13 +306,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Finds the library. The first to do so decides which it is.
+    /// Loads the library. The first thread to do so decides which one is used.
     fn open(&self) -> Result<()> {
         if !self.library.load(Acquire).is_null() {
             return Ok(());
         }
         let path = self.path.load(Acquire);
-        // SAFETY: names that end with NUL; drivers are made to be loaded.
+        // SAFETY: NUL-terminated names; drivers are safe to load.
         let (found, missing) = unsafe {
             if path.is_null() {
                 (find(&self.names), self.names.missing)
@@ -349,7 +350,7 @@ impl Driver {
             return missing;
         }
         let name = lacks.as_ptr().wrapping_add(LACKS_FROM);
-        // SAFETY: the texts end with NUL; the library was opened, for good.
+        // SAFETY: NUL-terminated names; the library is never closed.
         let address = unsafe { platform::symbol(self.library(), name.cast()) };
         if address.is_null() {
             place.store(without_provenance_mut(ABSENT), Release);
@@ -359,7 +360,8 @@ impl Driver {
         Ok(address)
     }
 
-    /// What a code says. A fault that is reported again, with no work done between, stays.
+    /// Converts a code to a result. A fault that is reported again, without work between, is
+    /// persistent.
     fn check(&self, code: i32) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failed(code)) }
     }
@@ -369,8 +371,8 @@ impl Driver {
         self.fault.store(0, Relaxed);
     }
 
-    /// HIP keeps a thread's last error, by which programs check their own launches: one that is
-    /// answered or got around here is not theirs. (CUDA's driver keeps none.)
+    /// Clears HIP's last error of the thread, by which programs check their own launches: an error
+    /// that is reported or handled here is not theirs. (CUDA's driver stores none.)
     fn forget(&self) {
         let Ok(address) = self.symbol(Function::hip_last_error) else { return };
         // SAFETY: AMD's function of that name.
@@ -400,7 +402,7 @@ impl Driver {
         self.version.load(Relaxed)
     }
 
-    /// What is kept for a device, which must exist.
+    /// The state of a device, which must exist.
     pub fn device(&self, ordinal: i32) -> Result<&Device> {
         let count = self.count.load(Relaxed);
         let known = usize::try_from(ordinal).ok().filter(|_| ordinal < count);
@@ -410,7 +412,7 @@ impl Driver {
         })
     }
 
-    /// CUDA's own number for a device.
+    /// CUDA's handle of a device.
     pub(super) fn handle(&self, ordinal: i32) -> Result<i32> {
         let device = self.device(ordinal)?;
         let known = device.handle.load(Relaxed);
@@ -418,20 +420,20 @@ impl Driver {
             return Ok(known - 1);
         }
         let mut handle = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: a valid output pointer.
         unsafe { self.cu_device(&mut handle, ordinal)? };
         device.handle.store(handle.wrapping_add(1), Relaxed);
         Ok(handle)
     }
 }
 
-/// The first library of those names.
+/// Loads the first library of these names.
 ///
 /// # Safety
-/// What the libraries do when they are loaded is harmless.
+/// Loading the libraries has no harmful effects.
 pub unsafe fn find(names: &Names) -> Option<Library> {
     let text = |name: &&CStr| name.as_ptr();
-    // SAFETY: C strings; the rest is the caller's word.
+    // SAFETY: C strings; the rest is guaranteed by the caller.
     unsafe {
         let loaded = names.loaded.iter().find_map(|name| platform::library_loaded(text(name)));
         loaded.or_else(|| names.opened.iter().find_map(|name| platform::library_open(text(name))))

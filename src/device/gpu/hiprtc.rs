@@ -1,4 +1,4 @@
-//! AMD's compiler at run time.
+//! AMD's run-time compiler.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
@@ -10,11 +10,11 @@ use super::packed::Text;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
-/// Code for the current device.
+/// Object code for the current device.
 pub struct Code(NonNull<u8>);
 
 impl Code {
-    /// For the driver to load.
+    /// The image that the driver loads.
     pub fn image(&self) -> *const c_void {
         self.0.as_ptr().cast()
     }
@@ -36,14 +36,14 @@ fn failed(code: i32) -> Error {
     Error::new(DLRS_LAUNCH).driver(code).detail("hiprtc cannot compile the kernels")
 }
 
-/// The address of a function of hiprtc's.
+/// The address of a function of hiprtc.
 fn function(library: Library, name: &CStr) -> Result<Ptr> {
-    // SAFETY: a text that ends with NUL.
+    // SAFETY: a NUL-terminated string.
     let address = unsafe { platform::symbol(library, name.as_ptr()) };
     if address.is_null() { Err(failed(0)) } else { Ok(address) }
 }
 
-/// Calls a function of hiprtc's, whose answer must be 0.
+/// Calls a function of hiprtc, which must return 0.
 macro_rules! call {
     ($library:expr, $name:literal, $($argument:expr => $type:ty),*) => {{
         let address = function($library, $name)?;
@@ -56,10 +56,10 @@ macro_rules! call {
     }};
 }
 
-/// Compiles a family of kernels for the device that is current.
+/// Compiles a family of kernels for the current device.
 pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
     let inside = driver.library();
-    // SAFETY: a text that ends with NUL; AMD's libraries are made to be loaded.
+    // SAFETY: a NUL-terminated string; AMD's libraries are safe to load.
     let library = unsafe {
         match platform::symbol(inside, c"hiprtcCreateProgram".as_ptr()).is_null() {
             false => inside,
@@ -69,7 +69,7 @@ pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
             }
         }
     };
-    function(library, c"hiprtcDestroyProgram")?; // what cannot be destroyed is not made
+    function(library, c"hiprtcDestroyProgram")?; // checked before a program is created
     let mut program: Ptr = null_mut();
     let none: *const *const c_char = null_mut();
     call!(library, c"hiprtcCreateProgram",
@@ -82,7 +82,7 @@ pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
 }
 
 fn translate(library: Library, program: Ptr, family: Family) -> Result<Code> {
-    // Versions of hiprtc differ in what they take without being told.
+    // Versions of hiprtc differ in their default language version.
     let options = [c"-std=c++17".as_ptr(), family.option().as_ptr()];
     call!(library, c"hiprtcCompileProgram", program => Ptr,
         options.len() as i32 => i32, options.as_ptr() => *const *const c_char)?;

@@ -1,17 +1,17 @@
-//! The kernels of kernels.cu and their argument. Pure arithmetic; no driver is called.
+//! The kernels of kernels.cu and their argument. Arithmetic only; no driver calls.
 use core::ffi::CStr;
 
 use super::packed::Packed;
 use crate::device::plan::Dim;
 
-/// The kernels for CUDA: PTX for compute capability 5.0, made of [`SOURCE`] by generate.py.
+/// The kernels for CUDA: PTX for compute capability 5.0, generated from [`SOURCE`] by generate.py.
 pub const PTX: &CStr =
     match CStr::from_bytes_with_nul(concat!(include_str!("kernels.ptx"), "\0").as_bytes()) {
         Ok(text) => text,
         Err(_) => panic!(),
     };
 
-/// The kernels for ROCm, which compiles a family of them when it is first needed.
+/// The kernels for ROCm, which compiles a family of them on first use.
 pub const SOURCE: &CStr =
     match CStr::from_bytes_with_nul(concat!(include_str!("kernels.cu"), "\0").as_bytes()) {
         Ok(text) => text,
@@ -21,7 +21,7 @@ pub const SOURCE: &CStr =
 const PTX_BYTES: &[u8] = PTX.to_bytes_with_nul();
 const SOURCE_BYTES: &[u8] = SOURCE.to_bytes_with_nul();
 
-/// What the build script has packed.
+/// A text that the build script packed.
 macro_rules! packed {
     ($name:literal) => {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name))
@@ -31,19 +31,19 @@ macro_rules! packed {
 static PTX_KEPT: [u8; packed!("kernels.ptx").len()] = *packed!("kernels.ptx");
 static SOURCE_KEPT: [u8; packed!("kernels.cu").len()] = *packed!("kernels.cu");
 
-/// [`PTX`], as the library carries it.
+/// [`PTX`], as stored in the library.
 pub static CUDA: Packed = Packed { bytes: &PTX_KEPT, nbytes: PTX_BYTES.len() };
-/// [`SOURCE`], as the library carries it.
+/// [`SOURCE`], as stored in the library.
 pub static ROCM: Packed = Packed { bytes: &SOURCE_KEPT, nbytes: SOURCE_BYTES.len() };
 
-/// Kernels that are loaded together, when the first of them is needed: to compile all of them takes
-/// a driver several times as long.
+/// Kernels that are loaded together, on first use of one of them: a driver takes several times as
+/// long to compile all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Family(usize);
 
-/// How many families there are.
+/// Number of families.
 pub const FAMILIES: usize = 5;
-/// How their kernels' names begin.
+/// Prefixes of their kernels' names.
 const NAMES: [&[&[u8]]; FAMILIES] = [
     &[b"dlrs_run"],
     &[b"dlrs_transpose"],
@@ -51,7 +51,7 @@ const NAMES: [&[&[u8]]; FAMILIES] = [
     &[b"dlrs_planes", b"dlrs_pixels"],
     &[b"dlrs_bits"],
 ];
-/// Arguments for the compiler of [`SOURCE`], for each of them.
+/// Compiler options for [`SOURCE`], per family.
 const OPTIONS: [&CStr; FAMILIES] = [
     c"-DDLRS_KERNELS=1",
     c"-DDLRS_KERNELS=2",
@@ -59,11 +59,11 @@ const OPTIONS: [&CStr; FAMILIES] = [
     c"-DDLRS_KERNELS=8",
     c"-DDLRS_KERNELS=16",
 ];
-/// In front of a kernel's name in [`PTX`].
+/// The text before a kernel's name in [`PTX`].
 const ENTRY: &[u8] = b".visible .entry ";
 
 impl Family {
-    /// The family of the kernel whose name this text begins with.
+    /// The family of the kernel whose name is a prefix of this text.
     pub fn of(text: &[u8]) -> Option<Family> {
         let begins = |names: &&[&[u8]]| names.iter().any(|name| text.starts_with(name));
         NAMES.iter().position(begins).map(Family)
@@ -74,12 +74,12 @@ impl Family {
         self.0
     }
 
-    /// Arguments for the compiler of [`SOURCE`].
+    /// The compiler option for [`SOURCE`].
     pub fn option(self) -> &'static CStr {
         OPTIONS.get(self.0).copied().unwrap_or(c"")
     }
 
-    /// Leaves this family in [`PTX`], and blanks in the place of the others.
+    /// Replaces all other families in [`PTX`] with blanks.
     pub fn leave(self, ptx: &mut [u8]) {
         let mut mine = true;
         for line in ptx.split_mut(|&byte| byte == b'\n') {
@@ -93,22 +93,22 @@ impl Family {
     }
 }
 
-/// Threads of every block.
+/// Threads per block.
 const THREADS: u32 = 256;
-/// Blocks of a launch at most; a kernel goes round until nothing is left.
+/// Maximum blocks of a launch; a kernel loops until no work is left.
 const MAX_BLOCKS: u64 = 1 << 16;
-/// Dimensions of one launch: those of a tensor, up to 24, and of the parts of its elements.
+/// Maximum dimensions of a launch: up to 24 of a tensor, and one for the parts of its elements.
 pub(super) const MAX_DIGITS: usize = 25;
-/// Bytes of shared memory that hold tiles, and tiles that a block holds at most.
+/// Logarithms: bytes of shared memory for tiles, and maximum tiles per block.
 const ROOM_LOG: u32 = 14;
 const TILES_LOG: u32 = 6;
-/// A block holds so many bytes of pixels at most, and so many pixels, at least and at most.
+/// Maximum bytes of pixels per block; minimum and maximum pixels per block.
 const PIXELS_NBYTES: i64 = 12 << 10;
 const PIXELS_LEAST_LOG: u32 = 7;
 const PIXELS_LOG: u32 = 12;
-/// Blocks that keep a large device busy.
+/// Number of blocks that saturates a large device.
 const BUSY_BLOCKS: i64 = 1 << 10;
-/// One launch. Those of a plan follow one another on a stream.
+/// One launch. The launches of a plan run in order on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
     /// The kernel's name in [`PTX`] and [`SOURCE`].
@@ -149,7 +149,7 @@ impl Digit {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelArgs {
-    src: u64, // addresses on the device, which are as wide where the host's have 32 bits
+    src: u64, // device addresses, 64 bits also where the host's have 32
     dst: u64,
     src_step: i64,
     dst_step: i64,
@@ -168,7 +168,7 @@ pub struct KernelArgs {
 const _: () = assert!(size_of::<KernelArgs>() == 960, "Args in kernels.cu has another size");
 
 impl KernelArgs {
-    /// Of no kernel yet: one element of no dimensions.
+    /// An argument for one element without dimensions.
     pub(super) fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
         KernelArgs {
             src: src.expose_provenance() as u64,
@@ -197,27 +197,27 @@ impl KernelArgs {
         }
     }
 
-    /// A launch in which a block does `work` of what is counted.
+    /// A launch in which each block handles `work` of the counted units.
     fn launch(self, kernel: &'static CStr, work: u32) -> Launch {
         let blocks = u64::from(self.count).div_ceil(u64::from(work.max(1)));
         let grid = [blocks.clamp(1, MAX_BLOCKS) as u32, 1, 1];
         Launch { kernel, grid, block: [THREADS, 1, 1], args: self }
     }
 
-    /// One element a thread and turn.
+    /// One element per thread and iteration.
     pub(super) fn elements(mut self, dims: &[Dim], size: u32) -> Launch {
         dims.iter().for_each(|&dim| self.push(dim));
         self.log = [0, 0, size.trailing_zeros()];
         self.launch(if size < 16 { c"dlrs_run" } else { c"dlrs_run_wide" }, 4 * THREADS)
     }
 
-    /// Four bytes of a row a thread and turn.
+    /// Four bytes of a row per thread and iteration.
     pub(super) fn words(mut self, dims: &[Dim], size: u32) -> Launch {
         let (row, outer) = split(dims);
         let (next, beyond) = split(outer);
         let per_word = i64::from(4 / size.max(1));
         let dense = row.dst == i64::from(size);
-        // Rows that follow one another in the destination are one row, such as pixels' channels.
+        // Rows that are contiguous in the destination are one row, such as pixels' channels.
         let run = row.n.wrapping_mul(row.dst);
         let (turns, outer) =
             if dense && next.dst == run { (next, beyond) } else { (Dim::NONE, outer) };
@@ -237,7 +237,7 @@ impl KernelArgs {
         self.launch(c"dlrs_run_narrow", 2 * THREADS)
     }
 
-    /// Channels, then pixels, through shared memory.
+    /// Pixels through shared memory; `dims` are channels, then pixels.
     pub(super) fn pixels(mut self, dims: &[Dim], size: u32, apart: bool) -> Launch {
         let (channels, rest) = split(dims);
         let (pixels, outer) = split(rest);
@@ -258,7 +258,7 @@ impl KernelArgs {
         self.launch(if apart { c"dlrs_planes" } else { c"dlrs_pixels" }, 1)
     }
 
-    /// Transposes: columns, then rows.
+    /// Transposes; `dims` are columns, then rows.
     pub(super) fn tiles(self, dims: &[Dim], size: u32) -> Launch {
         let (column, rest) = split(dims);
         let (row, outer) = split(rest);
@@ -268,7 +268,7 @@ impl KernelArgs {
         let (load, store) = (access_log(src | across), access_log(dst | down));
         let nbytes =
             outer.iter().fold(down.saturating_mul(row.n), |all, d| all.saturating_mul(d.n));
-        // Where both sides are aligned, 16 bytes at a time are fastest, if they keep a device busy.
+        // If both sides are aligned, accesses of 16 bytes are fastest, given enough blocks.
         let aligned = (load, store) == (4, 4) && (size != 4 || nbytes >> ROOM_LOG >= BUSY_BLOCKS);
         match large(size, column.n, row.n).filter(|_| !aligned) {
             Some(tile) => self.large_tiles(tile, dims, size),
@@ -276,7 +276,7 @@ impl KernelArgs {
         }
     }
 
-    /// A large tile a block, however it is aligned.
+    /// One large tile per block, at any alignment.
     fn large_tiles(mut self, tile: Large, dims: &[Dim], size: u32) -> Launch {
         let Large { kernel, down, across, before } = tile;
         let (column, rest) = split(dims);
@@ -294,19 +294,19 @@ impl KernelArgs {
         self.launch(kernel, 1)
     }
 
-    /// As many tiles a block as fit, of which so wide accesses are made.
+    /// As many tiles per block as fit, with accesses of these widths.
     fn shared_tiles(mut self, dims: &[Dim], size: u32, [load, store]: [u32; 2]) -> Launch {
         let (column, rest) = split(dims);
         let (row, outer) = split(rest);
         let log = size.trailing_zeros();
         let (down, across) = (column.n << log, row.n << log);
         let down_log = run_log(down);
-        // A tile small enough for more than a block can hold is made wider.
+        // A tile so small that a block's shared memory is not filled is made wider.
         let across_log = run_log(across).max((ROOM_LOG - TILES_LOG + log).saturating_sub(down_log));
         self.n = [down as u32, across as u32];
         self.log = [down_log, across_log, log];
         (self.src_step, self.dst_step) = (column.src, row.dst);
-        // Two elements of one byte are not collected.
+        // Two elements of one byte are not combined.
         self.width = [load, if store < 2 { log.min(store) } else { store }];
         let tiles = |nbytes: i64, log: u32| (nbytes + (1 << log) - 1) >> log;
         let step = |stride: i64, elements_log: u32| stride.wrapping_mul(1 << elements_log);
@@ -334,8 +334,8 @@ impl KernelArgs {
     }
 }
 
-/// A kernel for large tiles, their elements down and across, and how many elements a run of the
-/// destination may begin before the first tile.
+/// A kernel for large tiles, their height and width in elements, and by how many elements a run of
+/// the destination may begin before the first tile.
 struct Large {
     kernel: &'static CStr,
     down: i64,
@@ -343,8 +343,8 @@ struct Large {
     before: i64,
 }
 
-/// The kernel for elements of so many bytes, if a face of so many fills its tiles, or half of one's
-/// width.
+/// The kernel for elements of `size` bytes, if `down` by `across` elements fill its tiles, or half
+/// of one's width.
 fn large(size: u32, down: i64, across: i64) -> Option<Large> {
     const NARROW: Large = Large { kernel: c"dlrs_tile_narrow", down: 128, across: 124, before: 3 };
     const WIDE: Large = Large { kernel: c"dlrs_tile", down: 32, across: 32, before: 0 };
@@ -358,8 +358,8 @@ fn large(size: u32, down: i64, across: i64) -> Option<Large> {
     (down >= tile.down && across >= least).then_some(tile)
 }
 
-/// `pick` in kernels.cu for pixels that are taken apart or put together; nothing where words of
-/// planes are not made of few words of pixels, or the other way round.
+/// `pick` in kernels.cu for pixels that are split into planes or merged from them; zeros where
+/// words of one side do not consist of few words of the other.
 fn picks(channels: i64, size: u32, apart: bool) -> [[u32; 3]; 4] {
     let mut pick = [[0; 3]; 4];
     if size > 4 || channels > 4 {
@@ -369,7 +369,7 @@ fn picks(channels: i64, size: u32, apart: bool) -> [[u32; 3]; 4] {
     for (word, [low, high, both]) in (0..channels).zip(&mut pick) {
         for byte in 0..4u32 {
             let (element, rest) = (byte / size.max(1), byte % size.max(1));
-            // The number of the byte that belongs here, of those of the other side.
+            // The number of the other side's byte that is copied here.
             let from = if apart {
                 (element * channels + word) * size + rest
             } else {
@@ -395,7 +395,7 @@ fn run_log(nbytes: i64) -> u32 {
     (nbytes as u64).next_power_of_two().trailing_zeros().min(7)
 }
 
-/// Logarithm of what all of these are multiples of: 16, 4, 2 or 1 bytes.
+/// Logarithm of the widest access, 16, 4, 2 or 1 bytes, that divides all of these.
 fn access_log(all: i64) -> u32 {
     match all.trailing_zeros() {
         3 => 2,

@@ -96,7 +96,7 @@ impl Driver {
             let function = self.function(device, launch.kernel)?;
             let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
             let mut argument: Ptr = (&raw mut launch.args).cast();
-            // SAFETY: a kernel of ours and its only argument; the rest is the caller's word.
+            // SAFETY: a kernel of ours and its only argument; the rest is guaranteed by the caller.
             unsafe {
                 let arguments = &raw mut argument;
                 let stream = place.stream;
@@ -180,7 +180,7 @@ impl Driver {
         let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));
         if function.is_null() {
             let module = self.module(device, name)?;
-            // SAFETY: a module of ours; a place for the answer.
+            // SAFETY: a module of ours; a valid output pointer.
             unsafe { self.module_function(&mut function, module, name.as_ptr())? };
             if let Some(kernel) = place {
                 kernel.function.store(function, Release);
@@ -213,7 +213,7 @@ impl Driver {
     fn load(&self, family: Family) -> Result<Ptr> {
         let _relaxed = self.relaxed();
         let mut module = null_mut();
-        // SAFETY: an image for this driver; a place for the answer.
+        // SAFETY: an image for this driver; a valid output pointer.
         unsafe {
             match self.vendor() {
                 Vendor::Cuda => {

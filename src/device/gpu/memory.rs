@@ -42,7 +42,7 @@ impl Driver {
         }
         let _relaxed = self.relaxed();
         let mut data = null_mut();
-        // SAFETY: a place for the answer, sizes above 0, a stream of the current context.
+        // SAFETY: a valid output pointer, sizes above 0, a stream of the current context.
         unsafe {
             match memory {
                 Memory::Device if stream.is_null() => self.mem_alloc(&mut data, nbytes)?,
@@ -76,7 +76,7 @@ impl Driver {
     /// It came from [`Driver::alloc`], on the device that is current.
     pub unsafe fn free(&self, memory: Memory, data: NonNull<c_void>, stream: Ptr) -> Result<()> {
         let data = data.as_ptr();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if !stream.is_null() {
                 self.not_capturing(stream)?;
@@ -105,7 +105,7 @@ impl Driver {
     pub fn scratch(&self, nbytes: usize, stream: Ptr) -> Result<(NonNull<c_void>, bool)> {
         let _relaxed = self.relaxed();
         let (mut data, mut pooled) = (null_mut(), true);
-        // SAFETY: a place for the answer, a stream of the current context.
+        // SAFETY: a valid output pointer, a stream of the current context.
         unsafe {
             match self.mem_alloc_async(&mut data, nbytes, stream) {
                 Err(error) if absent(&error) => {
@@ -129,7 +129,7 @@ impl Driver {
         stream: Ptr,
     ) -> Result<()> {
         let _relaxed = self.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if pooled {
                 return self.mem_free_async(data.as_ptr(), stream);
@@ -178,7 +178,7 @@ impl Driver {
     /// Start and size of the allocation that an address is in; NULL and 0 when not known.
     pub fn allocation(&self, data: *const c_void) -> (Ptr, u64) {
         let (mut base, mut nbytes) = (null_mut(), 0);
-        // SAFETY: places for the answers.
+        // SAFETY: valid output pointers.
         match unsafe { self.address_range(&mut base, &mut nbytes, data.cast_mut()) } {
             Ok(()) => (base, nbytes as u64),
             Err(_) => (null_mut(), 0),
@@ -191,7 +191,7 @@ impl Driver {
         let known = &self.device(ordinal)?.shares_managed;
         if known.load(Relaxed) == 0 {
             let (mut shares, device) = (0, self.handle(ordinal)?);
-            // SAFETY: a place for the answer.
+            // SAFETY: a valid output pointer.
             if unsafe { self.cu_attribute(&mut shares, CONCURRENT_MANAGED, device) }.is_err() {
                 return Ok(false);
             }
@@ -206,7 +206,7 @@ impl Driver {
     /// It stays allocated until it is unregistered.
     pub unsafe fn register(&self, data: NonNull<c_void>, nbytes: usize) -> Result<()> {
         let _relaxed = self.relaxed();
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.host_register(data.as_ptr(), nbytes, PORTABLE) }
     }
 }

@@ -124,7 +124,7 @@ pub fn of(device_type: DeviceCode) -> Option<&'static dyn Backend> {
 /// `path` is NULL or a text that stays.
 pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
     let Some(gpu) = vendor(device_type) else { return Err(registry::no_driver(device_type)) };
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),
         false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),

@@ -33,7 +33,7 @@ impl Driver {
     /// `stream` is one.
     pub(super) unsafe fn event_at(&self, stream: Stream) -> Result<NonNull<c_void>> {
         let mut event = null_mut();
-        // SAFETY: a place for the event, and the caller's word.
+        // SAFETY: a place for the event, and the caller's contract.
         unsafe {
             self.event_create(&mut event, DISABLE_TIMING)?;
             let event = given(event)?;
@@ -56,7 +56,7 @@ impl Gpu {
         if is_legacy(producer) || is_legacy(own) {
             driver.not_capturing(producer)?;
         }
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         Ok(Mark { driver, event: unsafe { driver.event_at(producer)? } })
     }
 
@@ -72,7 +72,7 @@ impl Gpu {
         captured: bool,
     ) -> Result<()> {
         if !captured {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.0.stream_wait(stream, event, 0) };
         }
         let _relaxed = self.0.relaxed();
@@ -95,7 +95,7 @@ impl Gpu {
             // Default streams are those of what was current before.
             Some((device, producer)) => {
                 let _there = self.enter(device, producer)?;
-                // SAFETY: the caller's word.
+                // SAFETY: guaranteed by the caller.
                 Some(unsafe { self.marked(producer, own.1)? })
             }
             None => None,
@@ -107,7 +107,7 @@ impl Gpu {
         if marks.iter().any(Option::is_some) {
             let captured = !waits && self.0.capturing(own.1)?;
             for &mark in marks.iter().flatten() {
-                // SAFETY: the caller's word.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.wait_for(mark, own.1, captured)? };
             }
         }
@@ -119,7 +119,7 @@ impl Gpu {
         if default || graph(own.1) && self.0.capturing(own.1)? {
             return Ok(here);
         }
-        // SAFETY: the caller's word; a mark of this driver.
+        // SAFETY: guaranteed by the caller; a mark of this driver.
         unsafe {
             let mark = match early {
                 Some(mark) => mark,

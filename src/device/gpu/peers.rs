@@ -42,7 +42,7 @@ impl Driver {
             Vendor::Rocm => Ok(ordinal),
         };
         let mut can = 0;
-        // SAFETY: devices that exist, and a place for the answer.
+        // SAFETY: devices that exist, and a valid output pointer.
         unsafe { self.can_access(&mut can, number(ordinal)?, number(peer)?)? };
         Ok((can != 0).into())
     }
@@ -96,8 +96,8 @@ impl Driver {
             DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;
-        // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is the
-        // caller's word.
+        // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is
+        // guaranteed by the caller.
         unsafe {
             let done = self.by_way_of(memory.0, &order, far, place);
             let freed = self.free_scratch(memory, place.stream);
@@ -116,7 +116,7 @@ impl Driver {
         place: &Place,
     ) -> Result<()> {
         let (near, whole) = pieces::through(order, memory.as_ptr().cast());
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if far.writes {
                 self.on_device(&near, place)?;

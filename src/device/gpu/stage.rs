@@ -78,7 +78,7 @@ impl Buffer {
             null_mut(),
         )?;
         let mut event = null_mut();
-        // SAFETY: a place for the answer; memory that nobody uses.
+        // SAFETY: a valid output pointer; memory that nobody uses.
         unsafe {
             if let Err(error) = driver.event_create(&mut event, DISABLE_TIMING) {
                 let _ = driver.free(Memory::Pinned, memory, null_mut());
@@ -252,7 +252,7 @@ impl Team<'_> {
             (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
             back.simplify();
         }
-        // SAFETY: the buffer is large enough; the rest is the caller's word.
+        // SAFETY: the buffer is large enough; the rest is guaranteed by the caller.
         unsafe {
             let enqueued = if self.up {
                 cpu::copy(&mut into, &Parallel::ALONE)?;
@@ -282,8 +282,8 @@ impl Team<'_> {
             };
         }
         while let Some((piece, most)) = self.piece() {
-            // SAFETY: the caller's word; a plan whose source is a buffer is carried out when the
-            // device has filled that.
+            // SAFETY: guaranteed by the caller; a plan whose source is a buffer is carried out when
+            // the device has filled that.
             pieces::each(&piece, most, |part| unsafe {
                 let (buffer, other) = buffers.turn().map_err(or_another_way)?;
                 let Some(back) = self.bring(part, buffer, here)? else { return Ok(()) };
@@ -364,7 +364,7 @@ impl Driver {
         let team = Team { driver, here, stream, up, turn, pieces, in_parts, next, failed, failure };
         let context = (&raw const team).cast_mut().cast();
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
-        // one of them only; the rest is the caller's word.
+        // one of them only; the rest is guaranteed by the caller.
         unsafe {
             if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context)? {
                 Team::body(context, 0);

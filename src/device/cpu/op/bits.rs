@@ -30,7 +30,7 @@ const LINE_BITS: i64 = 8 * LINE as i64;
 pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(&Nest)) {
     let Item::Bits { width, dst_slot } = nest.item else { return };
     let slot = dst_slot.max(width);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if nest.is_empty() || !(1..=8).contains(&width) {
             return runs(nest, width, slot);
@@ -248,7 +248,7 @@ impl<'a> Blocks<'a> {
             unsafe { buffer.write_bytes(0, used) };
             buffer
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.copy(from, to, bytes) }
     }
 
@@ -408,7 +408,7 @@ impl Side {
         let nest = Nest::new(&self.rows);
         let last = nest.len().wrapping_sub(1);
         nest.walk(if together { only(last) } else { 0 }, &mut |bits, place| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { (kernels().bits)(&what(bits, 8 * place, nest.dim(last))) }
         });
     }

@@ -145,7 +145,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
     let found = kernels().shuffles.filter(able);
     let found = found.filter(|found| made.make(&period, found.window).is_some());
     let Some(Shuffles { run: kernel, .. }) = found else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { scalar::copy(nest) };
     };
     let outer = (0..nest.len()).rev().find(|&i| shape.set & only(i) == 0);

@@ -119,7 +119,7 @@ fn lines(rows: &Side, item: usize) -> usize {
 /// As [`super::super::copy`].
 pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
     let far = reach.stream_scattered | reach.prefetch;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if far { past(nest, sides, reach) } else { near(nest, sides) } }
 }
 
@@ -127,7 +127,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
 #[inline(never)]
 unsafe fn near(nest: &Nest, sides: &Sides) {
     let mut lists = MaybeUninit::uninit();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { transpose(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
 }
 
@@ -135,7 +135,7 @@ unsafe fn near(nest: &Nest, sides: &Sides) {
 #[inline(never)]
 unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
     let (mut lists, mut stage) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { transpose(nest, sides, reach, Space::any(&mut lists, &mut stage)) }
 }
 
