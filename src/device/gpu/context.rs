@@ -57,7 +57,7 @@ fn foreign() -> Result<()> {
     Err(Error::new(DLRS_STREAM).detail("the stream is another device's"))
 }
 
-/// Whether a stream was created by a caller; others belong to the current context.
+/// Whether a stream is a handle; the named default streams belong to the current context.
 pub fn is_handle(stream: Ptr) -> bool {
     stream.addr() > NAMED_STREAMS
 }

@@ -45,7 +45,7 @@ pub struct Device {
     /// CUDA: whether the CPU may access managed memory while the device works: 0 when not known, 1
     /// no, 2 yes.
     pub(super) shares_managed: AtomicI32,
-    /// The devices to which peer access was found to be enabled, one bit each.
+    /// The devices to which this library enabled peer access, one bit each.
     pub(super) peers: AtomicU64,
     /// The modules of the kernels, one per family, in the primary context.
     pub(super) modules: [Module; FAMILIES],

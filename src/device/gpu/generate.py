@@ -3,12 +3,12 @@
 
     generate.py LIBNVRTC [OUTPUT]
 
-The version is written down as 6.4, which has everything that the kernels use: a driver refuses PTX of
-a version above its own, and those of CUDA 11.0 to 11.7 are below NVRTC's 7.8. So it loads on every
-driver since CUDA 11.0 and every GPU since Maxwell. What NVRTC says only to readers (comments,
-indentation) is left out. NVRTC gives every value a register of its own, thousands of names; here
-values that do not live at the same time share one, as they would on any machine, so that the text
-repeats itself and packs into half the room. What reaches each operand is compared with what did.
+The PTX version is lowered from NVRTC's 7.8 to 6.4, which has every feature that the kernels use: a
+driver rejects newer PTX versions than its own, and CUDA 11.0 to 11.7 are below 7.8. So it loads on
+every driver since CUDA 11.0 and every GPU since Maxwell. Comments and indentation are removed. NVRTC
+uses a new virtual register for every value, thousands of names; here values with disjoint live
+ranges share one, so that the text is repetitive and compresses to half the size. The reaching
+definitions of each operand are compared before and after.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ VERSIONS = ".version 7.8", ".version 6.4"
 
 
 def shorten(ptx):
-    """The same program without comments and indentation, with short names for what is local."""
+    """The same program without comments and indentation, with short local names."""
     if ptx.count(VERSIONS[0]) != 1:
         sys.exit(f"NVRTC did not write {VERSIONS[0]}")
     ptx = ptx.replace(*VERSIONS)
@@ -64,7 +64,7 @@ TARGETS = re.compile(r"\{[^}]*\}|[^,]+")
 
 
 class Line:
-    """A line of a function: where it goes on, and which registers it uses and sets."""
+    """A line of a function: its successors, and the registers that it uses and sets."""
 
     def __init__(self, text, at, labels):
         self.next, self.uses, self.sets = [at + 1], [], []
@@ -81,7 +81,7 @@ class Line:
         if name in ("bra", "ret"):
             self.next = ([labels[operands]] if name == "bra" else []) + (self.next if guard else [])
         if guard:
-            # What is set only sometimes may keep what was there.
+            # A predicated instruction may keep the previous value.
             self.uses += [guard, *self.sets]
 
 
@@ -91,7 +91,7 @@ def parse(body):
 
 
 def reaching(lines):
-    """For each line, by register that it uses, the lines whose value it may find there."""
+    """For each line, per register that it uses, the definitions that may reach it."""
     before, changed = [{} for _ in range(len(lines) + 1)], True
     while changed:
         changed = False
@@ -108,7 +108,7 @@ def reaching(lines):
 
 
 def share_registers(body):
-    """The same function with as few registers as the values that live at the same time."""
+    """The same function, where values with disjoint live ranges share registers."""
     lines = parse(body)
     live, changed = [set() for _ in range(len(lines) + 1)], True
     while changed:
@@ -150,7 +150,7 @@ def share_registers(body):
 
 
 def share(ptx):
-    """The same program, each of its functions with few registers."""
+    """The same program with few registers per function."""
     lines, done = ptx.splitlines(), []
     while lines:
         done.append(lines.pop(0))

@@ -1,18 +1,18 @@
-// The device's side of a copy: one source for CUDA (NVRTC), ROCm (hiprtc) and, in tests, a host
-// compiler (c_tests/standin/launch.cpp). No headers, no warp primitives, nothing that depends on
-// the width of a wavefront. launches.rs chooses a kernel, kernels.rs fills in its argument.
+// The device code of copies: one source for CUDA (NVRTC), ROCm (hiprtc) and, in tests, a host
+// compiler (c_tests/standin/launch.cpp). No headers, no warp primitives, no dependence on the
+// wavefront size. launches.rs selects a kernel, kernels.rs fills in its argument.
 //
-//   dlrs_run           elements of 4 and 8 bytes, one per thread and turn
-//   dlrs_run_wide      the same of 16 bytes
-//   dlrs_run_narrow    elements of 1 and 2 bytes, a word of them per thread and turn
+//   dlrs_run           elements of 4 and 8 bytes, one per thread and iteration
+//   dlrs_run_wide      elements of 16 bytes, one per thread and iteration
+//   dlrs_run_narrow    elements of 1 and 2 bytes, one word per thread and iteration
 //   dlrs_transpose     tiles through shared memory, 16 bytes per access where aligned
-//   dlrs_tile          a large tile of wide elements per block, however it is aligned
-//   dlrs_tile_narrow   the same of elements of 1 and 2 bytes, by words
+//   dlrs_tile          a large tile of wide elements per block, at any alignment
+//   dlrs_tile_narrow   a large tile of elements of 1 and 2 bytes, by words
 //   dlrs_planes        pixels of a few channels to planes, through shared memory,
 //   dlrs_pixels        and planes to pixels
 //   dlrs_bits          packed elements; a thread owns whole bytes of the destination
 //
-// An index is 32 bits wide (kernels.rs cuts larger plans), an offset 64.
+// An index is 32 bits wide (launches.rs splits larger plans), an offset 64.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -20,14 +20,14 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// One digit of an index, the fastest first: what it is worth on both sides, and how to divide by
-// its extent: q = (hi(i * magic) + i) >> shift, for i < 2^31.
+// One digit of an index, the fastest first: its strides on both sides, and the division by its
+// extent: q = (hi(i * magic) + i) >> shift, for i < 2^31.
 struct Digit {
   i64 src, dst;
   u32 n, magic, shift, unused;
 };
 
-// The argument of every kernel; KernelArgs in kernels.rs. What the fields mean is said there.
+// The argument of every kernel; KernelArgs in kernels.rs. Each kernel documents its fields.
 struct Args {
   const u8 *src;
   u8 *dst;
@@ -44,13 +44,13 @@ enum : u32 { ROOM = 16384 };
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
-// Which families of kernels are compiled, a bit each as in kernels.rs: ROCm's compiler is given one.
+// The families of kernels to compile, one bit each as in kernels.rs; for ROCm one at a time.
 #ifndef DLRS_KERNELS
 #define DLRS_KERNELS 31
 #endif
 
-// Four of the eight bytes of two words, number 0 to 7 each: a digit of `pick` per byte, the lowest
-// first.
+// Selects four of the eight bytes of two words, numbered 0 to 7, by the hexadecimal digits of
+// `pick`, the lowest first.
 __device__ __forceinline__ u32 bytes(u32 low, u32 high, u32 pick) {
 #ifdef __AMDGCN__
   const u32 two = (pick | pick << 8) & 0x00ff00ff;
@@ -60,15 +60,15 @@ __device__ __forceinline__ u32 bytes(u32 low, u32 high, u32 pick) {
 #endif
 }
 
-// Takes a digit off an index.
+// Splits a digit off an index.
 __device__ __forceinline__ u32 digit(const Digit &by, u32 &i) {
   u32 all = i;
   i = (__umulhi(all, by.magic) + all) >> by.shift;
   return all - i * by.n;
 }
 
-// Splits N indices at once into digits and adds up what they are worth; the last digit is what the
-// others leave.
+// Splits N indices at once into digits and sums their offsets; the last digit is the remaining
+// quotient.
 template <int N>
 __device__ __forceinline__ void walk(const Args &a, u32 (&i)[N], u32 (&first)[N], i64 (&src)[N],
                                      i64 (&dst)[N]) {
@@ -105,10 +105,10 @@ template <class T> __device__ __forceinline__ void copy(const Args &a) {
   }
 }
 
-// Elements of 1 and 2 bytes: a thread collects those of one aligned word of the destination. The
-// first digit counts words of a row of n[0] elements. In the source, row.n of them are src_step
-// apart, the first of each so many dst_step, and from the last to the next first it is row.src more
-// than src_step. Rows may begin anywhere in a word unless lead[0], the mask for that, is 0.
+// Elements of 1 and 2 bytes: a thread combines those of one aligned word of the destination. The
+// first digit counts words of a row of n[0] elements. In the source, groups of row.n elements are
+// src_step apart; the groups begin dst_step apart, and the step to the next group is row.src more
+// than src_step. Rows may begin anywhere in a word unless lead[0], the mask for it, is 0.
 template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
   enum { K = 4 / sizeof(T) };
   const u32 step = gridDim.x * THREADS;
@@ -153,7 +153,7 @@ template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
   }
 }
 
-// Elements of 2^log[2] bytes. Those of 16 are by themselves, for the registers that they take.
+// Elements of 2^log[2] bytes. Those of 16 have a separate kernel, since they need more registers.
 #if DLRS_KERNELS & 1
 KERNEL dlrs_run(const Args a) {
   if (a.log[2] == 2) copy<u32>(a);
@@ -168,13 +168,13 @@ KERNEL dlrs_run_narrow(const Args a) {
 }
 #endif
 
-// Where a tile begins on both sides, and how many bytes of its rows and of its columns exist.
+// The offsets of a tile on both sides, and the valid bytes of its rows and columns.
 struct Tile {
   i64 src, dst;
   u32 across, down;
 };
 
-// 1, 2 or 4 bytes: 2^log.
+// Loads 1, 2 or 4 bytes: 2^log.
 __device__ __forceinline__ u32 get(const u8 *from, u32 log) {
   return log == 2 ? *(const u32 *)from : log == 1 ? *(const u16 *)from : *from;
 }
@@ -185,7 +185,7 @@ __device__ __forceinline__ void put(u8 *to, u32 log, u32 value) {
   else *to = (u8)value;
 }
 
-// Which part of a tile the access number i is for, of those along runs of 2^run accesses.
+// The part of a tile for access number i, where a run has 2^run accesses.
 struct Access {
   u32 byte, line, tile;
 };
@@ -194,8 +194,8 @@ __device__ __forceinline__ Access access(u32 i, u32 log, u32 run, u32 lines) {
   return {(i & ((1u << run) - 1)) << log, i >> run & ((1u << lines) - 1), i >> (run + lines)};
 }
 
-// Rows of all tiles to shared memory, 2^log bytes at a time; 16 where W is uint4. There, chunks of
-// 16 bytes trade places within 128, so that neither rows nor columns meet in the same banks.
+// Loads the rows of all tiles to shared memory, 2^log bytes at a time; 16 where W is uint4. Chunks
+// of 16 bytes are swizzled within 128 there, to avoid bank conflicts of rows and of columns.
 template <int TURNS, class W>
 __device__ __forceinline__ void load(const Args &a, const Tile *tiles, u8 *room, u32 log) {
   const u32 run = a.log[1] - log, lines = a.log[0] - a.log[2];
@@ -224,15 +224,15 @@ __device__ __forceinline__ void load(const Args &a, const Tile *tiles, u8 *room,
   }
 }
 
-// Where in shared memory what goes to a byte of a column is; the chunk's place is not in it yet.
+// The offset in shared memory of a byte of a column, before the swizzle.
 __device__ __forceinline__ u32 origin(const Args &a, const Access &it) {
   const u32 element = a.log[2];
   return (it.tile << (a.log[0] - element + a.log[1])) + (it.byte >> element << a.log[1]) +
          (it.line << element) + (it.byte & ((1u << element) - 1));
 }
 
-// Columns of all tiles from shared memory, a W at a time, collected from pieces of type T; or, where
-// W is u8, 2^log bytes at a time, which are one piece.
+// Stores the columns of all tiles from shared memory, a W at a time, combined from pieces of type
+// T; or, where W is u8, single pieces of 2^log bytes.
 template <class T, class W>
 __device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8 *room, u32 log) {
   enum { N = sizeof(W) / sizeof(T) };
@@ -263,10 +263,10 @@ __device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8
 }
 
 // Transposes tiles. Rows are runs of the source, columns runs of the destination; of elements of
-// 2^log[2] bytes, a column has 2^log[0] bytes and a row 2^log[1]. The first digit counts tiles down,
-// along the destination's runs of n[0] bytes; the second tiles across, along the source's of n[1].
-// A block holds as many tiles as fit. Runs are multiples of 2^width[] bytes (source, destination),
-// and aligned to them; these are 16, 4, 2 or 1.
+// 2^log[2] bytes, a column has 2^log[0] bytes and a row 2^log[1]. The first digit counts tiles
+// down, along the destination's runs of n[0] bytes; the second tiles across, along the source's of
+// n[1]. A block holds as many tiles as fit. Runs are multiples of 2^width[] bytes (source,
+// destination), and aligned to that: 16, 4, 2 or 1.
 #if DLRS_KERNELS & 2
 KERNEL dlrs_transpose(const Args a) {
   __shared__ uint4 chunks[ROOM / 16];
@@ -302,10 +302,10 @@ KERNEL dlrs_transpose(const Args a) {
 }
 #endif
 
-// What a warp moves of LINES lines, of which it takes every eighth, LANES * 32 elements of each: a
-// thread's are 32 apart in a line. Steps from line to line and from element to element are bytes.
-// Unless all is WHOLE, there are so many lines and elements from a thread's first on. As many bytes
-// are loaded before they are stored as registers are worth.
+// Copies a warp's part of LINES lines: every eighth line, LANES * 32 elements of each; a thread's
+// are 32 apart in a line. Strides of lines and elements are in bytes. Unless WHOLE, `lines` and
+// `elements` are the rest from a thread's first on. A batch of loads that fits into registers
+// precedes its stores.
 template <class T, int LINES, int LANES, bool WHOLE>
 __device__ __forceinline__ void move(const u8 *from, i64 from_line, int from_next, u8 *to,
                                      i64 to_line, int to_next, i64 lines, i64 elements) {
@@ -330,10 +330,10 @@ __device__ __forceinline__ void move(const u8 *from, i64 from_line, int from_nex
   }
 }
 
-// Transposes tiles of N elements down and M across, all of whose lanes are used: the faces are large.
-// A warp takes a run of 32 elements, aligned or not. The first digit counts tiles down, along the
-// destination's runs of n[0] elements; the second tiles across, along the source's of n[1]. Tiles
-// that follow one another down share lines of the destination, which meet in the cache.
+// Transposes tiles of N elements down and M across, for large matrices: all lanes are used. A warp
+// copies a run of 32 elements, aligned or not. The first digit counts tiles down, along the
+// destination's runs of n[0] elements; the second tiles across, along the source's of n[1].
+// Consecutive tiles down share cache lines of the destination.
 template <class T, int N, int M> __device__ __forceinline__ void tile(const Args &a, u64 *words) {
   enum { WIDE = sizeof(T), PITCH = M * WIDE + WIDE };
   const int x = threadIdx.x % WARP, y = threadIdx.x / WARP;
@@ -348,7 +348,7 @@ template <class T, int N, int M> __device__ __forceinline__ void tile(const Args
       if (d == 1) across = at * M;
       src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
     }
-    // What is left of the runs.
+    // The rest of the runs.
     const i64 rows = (i64)a.n[0] - down, columns = (i64)a.n[1] - across;
     const bool whole = rows >= N && columns >= M;
     if (whole) move<T, N, M / WARP, true>(src, a.src_step, WIDE, in, PITCH, WIDE, 0, 0);
@@ -360,7 +360,7 @@ template <class T, int N, int M> __device__ __forceinline__ void tile(const Args
   }
 }
 
-// Four bytes: pieces of 2^log bytes, so far apart.
+// Four bytes: pieces of 2^log bytes, `apart` bytes apart.
 __device__ __forceinline__ u32 gather(const u8 *from, u32 apart, u32 log) {
   if (log == 0)
     return bytes(bytes(from[0], from[apart], 0x40), bytes(from[2 * apart], from[3 * apart], 0x40),
@@ -381,19 +381,19 @@ __device__ __forceinline__ void scatter(u8 *to, u32 apart, u32 log, u32 value) {
   }
 }
 
-// The same of elements of 2^log[2] bytes, 1 or 2, by words of 4 bytes on both sides. A row of a tile
-// is ACROSS bytes, wherever they begin in the words of a WARP. It lies in shared memory as deep in a
-// word as in the source, which is why the pitch is src_step's modulo 4. Of a line of the
-// destination, a tile has the words that begin in its DOWN rows or up to three bytes before them:
-// it is so many rows taller.
+// As `tile`, for elements of 2^log[2] bytes, 1 or 2, by words of 4 bytes on both sides. A row of a
+// tile is ACROSS bytes, at any offset in the words of a WARP. Its offset in a word is the same in
+// shared memory as in the source; therefore the pitch is src_step's modulo 4. A tile covers the
+// words of a line of the destination that begin in its DOWN rows or up to three bytes before them,
+// so it has up to three more rows.
 enum { DOWN = 128, ACROSS = 124, LINES = DOWN + 3, PITCH = 132 };
 
 __device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
   enum { BATCH = 6, ROWS = THREADS / WARP };
   const u32 log = a.log[2], pitch = PITCH + ((u32)a.src_step & 3), t = threadIdx.x;
   const int more = (4 >> log) - 1, y = t / WARP;
-  // Neighbouring words of a line are so far apart in shared memory that those of 2^spread lines are
-  // in other banks.
+  // The distance of neighbouring words of a line in shared memory leaves other banks for those of
+  // 2^spread lines.
   const u32 odd = pitch >> log, spread = odd & 1 ? 0 : odd & 2 ? 1 : 2, run = 5 + log;
   const int word = (int)(t >> spread & ((1u << run) - 1)), columns = THREADS >> run;
   const int left = (int)(t >> (spread + run) << spread | (t & ((1u << spread) - 1)));
@@ -409,13 +409,13 @@ __device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
       if (d == 1) across = at * ACROSS;
       src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
     }
-    // What is left of the runs, from the first row and the first byte of a row on.
+    // The rest of the runs, from the first row and the first byte of a row on.
     const int rows = (int)a.n[0] - down, end = (int)((a.n[1] << log) - across);
     src += (y - more) * a.src_step;
     dst += left * a.dst_step;
     const int lead = (int)(((u64)src - (u64)y * pitch) & 3);
     {
-      // Every eighth row, all of which begin alike: so many words, or what is left at both ends.
+      // Every eighth row, at the same offset in a word: whole words, or single bytes at both ends.
       const int in = lead + y * (int)pitch, byte = 4 * (int)(t % WARP) - (in & 3);
       const int last = rows + more < DOWN + more ? rows + more : DOWN + more;
       const u8 *from = src + byte;
@@ -443,7 +443,7 @@ __device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
     }
     __syncthreads();
     {
-      // A word of every fourth or eighth line, all of which begin alike.
+      // A word of every fourth or eighth line, at the same offset in a word.
       const int byte = 4 * word - (int)((u64)dst & 3), row = byte >> log;
       const int last = (end < ACROSS ? end : ACROSS) >> log;
       const u8 *from = room + (lead + (row + more) * (int)pitch + (left << log));
@@ -482,8 +482,8 @@ KERNEL dlrs_tile_narrow(const Args a) {
 }
 #endif
 
-// A dense run of n bytes to shared memory or back, 16 at a time but for its ends. What is at `run`
-// is as far into 16 bytes as `room` is; both point to where the 16 bytes begin.
+// Copies a dense run of n bytes to shared memory or back, 16 at a time except at its ends. `run`
+// and `room` are multiples of 16; the bytes begin `lead` bytes behind them.
 __device__ __forceinline__ void fetch(u8 *room, const u8 *run, u32 lead, u32 n) {
   uint4 value[TURN];
   bool whole[TURN];
@@ -515,17 +515,17 @@ __device__ __forceinline__ void flush(u8 *run, const u8 *room, u32 lead, u32 n) 
   }
 }
 
-// Pixels of n[1] channels of 2^log[2] bytes, which lie together on one side; on the other, each
-// channel is a plane of n[0] elements, src_step apart. The first digit counts blocks of 2^log[0]
-// pixels. What lies together passes through shared memory as it is, planes by words of 4 bytes. Where
-// a word of each of up to four planes is as many whole words of pixels, pick[] says per word which
-// bytes of the other side's words make it: of the first two, of the others, and of both choices.
+// Pixels of n[1] channels of 2^log[2] bytes, interleaved on one side; on the other, each channel is
+// a plane of n[0] elements, src_step apart. The first digit counts blocks of 2^log[0] pixels. The
+// interleaved side is copied through shared memory unchanged, planes by words of 4 bytes. If a word
+// of each of up to four planes makes whole words of pixels, pick[] selects per word the bytes of
+// the other side's words: from the first two, from the others, and from both results.
 struct Pixels {
   const u8 *src;
   u8 *dst;
-  u32 lead, end;    // how far what lies together is into 16 bytes, and where it ends
+  u32 lead, end;    // start and end of the interleaved bytes, from a multiple of 16
   int n;            // bytes of a plane in this block
-  int words;        // how many words of every plane are made by pick[]
+  int words;        // words of every plane that pick[] makes
 };
 
 __device__ __forceinline__ Pixels block_of(const Args &a, u32 at, bool apart) {
@@ -542,7 +542,7 @@ __device__ __forceinline__ Pixels block_of(const Args &a, u32 at, bool apart) {
   return {from, to, lead, lead + bytes * a.n[1], (int)bytes, picked ? (int)(bytes >> 2) : 0};
 }
 
-// Word number j that is made of the words of the other side.
+// Word number j, made of the words of the other side.
 __device__ __forceinline__ u32 picked(const Args &a, const uint4 &word, int j) {
   return bytes(bytes(word.x, word.y, a.pick[j][0]), bytes(word.z, word.w, a.pick[j][1]),
                a.pick[j][2]);
@@ -654,10 +654,10 @@ KERNEL dlrs_pixels(const Args a) {
 }
 #endif
 
-// Packed elements. The first digit counts the destination's bytes of a row of n[0] elements,
-// n[1] bits apart and src_step bits apart in the source; width[] are the bits of an element and
-// those that belong to it in the destination. lead[] says at which bit of its first byte the source
-// and a row of the destination start. Rows share no byte: a byte has one owner.
+// Packed elements. The first digit counts the destination's bytes of a row of n[0] elements, n[1]
+// bits apart and src_step bits apart in the source; width[] are the bits of an element and of its
+// slot in the destination. lead[] is the bit of its first byte at which the source and a row of the
+// destination start. Rows share no byte: one thread writes each byte.
 #if DLRS_KERNELS & 16
 KERNEL dlrs_bits(const Args a) {
   const int width = a.width[0], slot = a.width[1], stride = a.n[1];
@@ -668,7 +668,7 @@ KERNEL dlrs_bits(const Args a) {
     walk(a, i, byte, src, dst);
     const int low = (int)(8 * byte[0]) - (int)a.lead[1];
     int mask = 0, bits = 0;
-    // The first element that reaches beyond bit `low`.
+    // The first element that ends beyond bit `low`.
     u32 j = low < slot ? 0 : (u32)(low - slot) / (u32)stride + 1;
     for (; j < a.n[0] && (int)j * stride < low + 8; ++j) {
       int to = (int)j * stride - low, first = 0;

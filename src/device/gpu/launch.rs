@@ -1,4 +1,4 @@
-//! Kernels: the module with a family of them is loaded once per device, into its primary context.
+//! Kernels: each family's module is loaded once per device, into its primary context.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -15,20 +15,20 @@ use crate::device::plan::{Dim, Item, Plan};
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// A kernel of a device: its name, and the driver's handle once somebody has asked for it.
+/// A kernel of a device: its name, and the driver's handle after its first use.
 pub struct Kernel {
     name: AtomicPtr<c_char>,
     function: AtomicPtr<c_void>,
 }
 
 impl Kernel {
-    /// None yet.
+    /// No kernel yet.
     pub const fn new() -> Kernel {
         let function = AtomicPtr::new(null_mut());
         Kernel { name: AtomicPtr::new(null_mut()), function }
     }
 
-    /// Whether this is the place of a kernel; one that is nobody's becomes it.
+    /// Whether this is the slot of a kernel; a free slot is claimed for it.
     fn is(&self, name: &'static CStr) -> bool {
         let mine = name.as_ptr().cast_mut();
         match self.name.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
@@ -38,23 +38,23 @@ impl Kernel {
     }
 }
 
-/// The module with a family's kernels: not looked for yet, the driver's handle, or that the driver
-/// refused it, which it will again.
+/// The module with a family's kernels: not loaded yet, the driver's handle, or rejected by the
+/// driver, which is permanent.
 pub struct Module {
     handle: AtomicPtr<c_void>,
     refusal: AtomicI32,
 }
 
-/// In the place of a handle: refused.
+/// Stored instead of a handle: rejected.
 const REFUSED: usize = 1;
 
 impl Module {
-    /// Not looked for yet.
+    /// Not loaded yet.
     pub const fn new() -> Module {
         Module { handle: AtomicPtr::new(null_mut()), refusal: AtomicI32::new(0) }
     }
 
-    /// What was found before.
+    /// The stored result.
     fn found(&self) -> Option<Result<Ptr>> {
         let handle = self.handle.load(Acquire);
         match handle.addr() {
@@ -70,7 +70,7 @@ impl Module {
     fn keep(&self, found: &Result<Ptr>) {
         match found {
             Ok(handle) => self.handle.store(*handle, Release),
-            // Anything else may be better the next time.
+            // Other errors may be temporary.
             Err(error)
                 if matches!(error.status, DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
             {
@@ -86,8 +86,8 @@ impl Driver {
     /// Enqueues kernels that copy.
     ///
     /// # Safety
-    /// The device reaches both sides, which stay until the stream has completed the work; the plan
-    /// is simplified.
+    /// The device can access both sides, which stay allocated until the stream has completed the
+    /// work; the plan is simplified.
     pub(super) unsafe fn kernel(&self, plan: &Plan, place: &Place) -> Result<()> {
         let _primary = self.with_kernels(place.here, place.stream)?;
         let plan = &self.seen(plan)?;
@@ -96,7 +96,8 @@ impl Driver {
             let function = self.function(device, launch.kernel)?;
             let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
             let mut argument: Ptr = (&raw mut launch.args).cast();
-            // SAFETY: a kernel of ours and its only argument; the rest is guaranteed by the caller.
+            // SAFETY: a kernel of this library and its only argument; the rest is guaranteed by the
+            // caller.
             unsafe {
                 let arguments = &raw mut argument;
                 let stream = place.stream;
@@ -106,9 +107,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Makes the primary context current, in which the kernels are. They run on streams of that
-    /// context, and on those of its green contexts, which share all but the processors with it. A
-    /// context of the caller's own may go at any time, and a module in it with it.
+    /// Makes the primary context current, into which the kernels are loaded. They run on its
+    /// streams and on those of its green contexts, which share all but the multiprocessors with it.
+    /// The caller may destroy any other context at any time, with the modules in it.
     fn with_kernels(&self, here: &Current, stream: Ptr) -> Result<Option<Current<'_>>> {
         if here.is_primary()? {
             return Ok(None);
@@ -119,8 +120,8 @@ impl Driver {
         self.enter_primary(here.ordinal).map(Some)
     }
 
-    /// The plan with the addresses by which kernels of the current device reach its sides: those of
-    /// memory that was registered may differ from the host's.
+    /// The plan with the addresses by which kernels of the current device access its sides: those
+    /// of registered memory may differ from the host's.
     fn seen(&self, plan: &Plan) -> Result<Plan> {
         let mut seen = *plan;
         seen.src = self.seen_side(plan.src, plan, |dim| dim.src)?;
@@ -133,7 +134,7 @@ impl Driver {
         if seen.addr() == first.addr() {
             return Ok(first);
         }
-        // All of it is as far away, or two registrations meet in it.
+        // The offset is the same for all of it, unless it spans two registrations.
         let (unit, item) = match plan.item {
             Item::Bytes(nbytes) => (1, nbytes as i64),
             Item::Bits { width, dst_slot } => (8, (width.max(dst_slot) as i64 + 7) >> 3),
@@ -152,9 +153,9 @@ impl Driver {
         Ok(seen)
     }
 
-    /// The address by which kernels reach what the host, or whoever owns it, knows by another.
+    /// The address by which kernels access the memory at an address of the host or owner.
     fn seen_at(&self, data: *const u8) -> Result<*const u8> {
-        const PAGE: usize = 4096; // both are as far into a page
+        const PAGE: usize = 4096; // both have the same offset in a page
         let seen = match self.vendor() {
             Vendor::Cuda => cuda::device_address(self, data.cast())?,
             Vendor::Rocm => rocm::device_address(self, data.cast())?,
@@ -165,7 +166,7 @@ impl Driver {
         }
     }
 
-    /// Whether the current device can be given the kernel that begins this plan.
+    /// Whether the current device can load the first kernel of this plan.
     pub(super) fn has_kernels(&self, here: &Current, stream: Ptr, plan: &Plan) -> bool {
         let Some(launch) = Launches::new(plan).next() else { return false };
         let loaded = || {
@@ -180,7 +181,7 @@ impl Driver {
         let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));
         if function.is_null() {
             let module = self.module(device, name)?;
-            // SAFETY: a module of ours; a valid output pointer.
+            // SAFETY: a loaded module; a valid output pointer.
             unsafe { self.module_function(&mut function, module, name.as_ptr())? };
             if let Some(kernel) = place {
                 kernel.function.store(function, Release);
@@ -189,7 +190,7 @@ impl Driver {
         Ok(function)
     }
 
-    /// The module with a kernel. Threads that come together load it once.
+    /// The module with a kernel. Concurrent threads load it once.
     fn module(&self, device: &Device, kernel: &CStr) -> Result<Ptr> {
         let family = Family::of(kernel.to_bytes());
         let place = family.and_then(|family| device.modules.get(family.number()));
@@ -199,7 +200,7 @@ impl Driver {
         if let Some(found) = place.found() {
             return found;
         }
-        // A thread that is cancelled while it compiles would leave the lock locked.
+        // A thread cancelled while it compiles would leave the lock locked.
         platform::uncancelled(|| {
             let _alone = self.loading.lock();
             place.found().unwrap_or_else(|| {

@@ -1,30 +1,30 @@
-//! From a plan to launches: which kernel, and what of the plan each of them does.
+//! Converts a plan to launches: selects the kernel, and each launch's part of the plan.
 use super::kernels::{KernelArgs, Launch, MAX_DIGITS};
 use crate::device::nest::Nest;
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
-/// Elements of a launch at most: indices of 31 bits, runs of less than 2^32 bytes.
+/// Maximum elements of a launch: indices of 31 bits, runs of less than 2^32 bytes.
 const MAX_COUNT: i64 = 1 << 27;
-/// Pixels of an image at least, to be worth a block.
+/// Minimum pixels of an image for a block.
 const PIXELS_LEAST: i64 = 128;
-/// Bits of a row of packed elements at most.
+/// Maximum bits of a row of packed elements.
 const MAX_BITS: i64 = 1 << 30;
 
-/// A dimension and how launches share it: blocks of `block`, or, where that is all of it, every
-/// `fold`th of it together.
+/// A dimension and its split into launches: blocks of `block`, or, if that is the whole extent,
+/// every `fold`th index.
 #[derive(Clone, Copy)]
 struct Loop {
     dim: Dim,
     block: i64,
     fold: i64,
-    /// Which of the launches along this dimension is next.
+    /// The number of the next launch along this dimension.
     at: i64,
 }
 
 impl Loop {
     const NONE: Loop = Loop { dim: Dim::NONE, block: 1, fold: 1, at: 0 };
 
-    /// First index and what is left of the dimension for the next launch.
+    /// First index and dimension of the next launch.
     fn now(&self) -> (i64, Dim) {
         let Loop { dim: Dim { n, src, dst }, block, fold, at } = *self;
         if fold > 1 {
@@ -35,7 +35,7 @@ impl Loop {
         (at * block, Dim { n: block.min(n - at * block), src, dst })
     }
 
-    /// Goes on to the next launch along this dimension, or back to the first: false.
+    /// Advances to the next launch along this dimension; false: back to the first.
     fn advance(&mut self) -> bool {
         self.at += 1;
         let more = if self.fold > 1 {
@@ -50,7 +50,7 @@ impl Loop {
     }
 }
 
-/// The family of kernels that a plan goes to.
+/// The family of kernels for a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Elements of so many bytes; the innermost dimension is dense in the destination, or a
@@ -58,11 +58,11 @@ enum Way {
     Words(u32),
     /// Elements of so many bytes: 4, 8 or 16.
     Elements(u32),
-    /// Elements of so many bytes; dense are the innermost dimension in the destination and the next
-    /// in the source.
+    /// Elements of so many bytes; the innermost dimension is dense in the destination, the next in
+    /// the source.
     Transpose(u32),
     /// Elements of so many bytes, a few channels of them innermost, then pixels: interleaved in the
-    /// source and dense in the destination, or the other way round.
+    /// source and planes in the destination (`true`), or the reverse.
     Pixels(u32, bool),
     /// Packed elements, a row of them innermost: bits of an element, and of its slot.
     Bits(u32, u32),
@@ -126,7 +126,7 @@ impl Launches {
         self.loops.get(i).map_or(Dim::NONE, |l| l.dim)
     }
 
-    /// Elements as wide as sizes, strides and addresses allow.
+    /// Selects the widest elements that sizes, strides and addresses allow.
     fn bytes(&mut self, nest: &Nest, nbytes: i64) {
         let all = (0..nest.len()).fold(nbytes, |all, i| all | nest.dim(i).src | nest.dim(i).dst);
         let all = all | self.src as i64 | self.dst as i64;
@@ -149,10 +149,10 @@ impl Launches {
         }
     }
 
-    /// Whether pixels are the way, and if they are taken apart; if so, brings channels and pixels
-    /// to the first places.
+    /// Whether the pixel kernels apply, and whether they split pixels; if so, makes channels and
+    /// pixels the first dimensions.
     fn pixels(&mut self, size: i64) -> Option<bool> {
-        // Four elements of 4 bytes and more are transposed 16 bytes at a time.
+        // Four channels of 4 bytes or more are transposed 16 bytes at a time.
         let few = |dim: Dim| size < 16 && matches!(dim.n, 2 | 3 | 5..=7) || size < 4 && dim.n == 4;
         let row = self.dim(0);
         let apart = row.n >= PIXELS_LEAST;
@@ -179,7 +179,7 @@ impl Launches {
         Some(apart)
     }
 
-    /// Whether tiles are the way; if so, brings the source's dense dimension to the second place.
+    /// Whether tiles apply; if so, makes the source's dense dimension the second.
     fn transposes(&mut self, size: i64) -> bool {
         let row = self.dim(0);
         let dense = |i: &usize| self.dim(*i).src.wrapping_abs() == size;
@@ -219,7 +219,8 @@ impl Launches {
         self.ndim += 1;
     }
 
-    /// A row of elements, then dimensions folded until no two rows of a launch share a byte.
+    /// Pushes a row of elements, then dimensions, folded until no two rows of a launch share a
+    /// byte.
     fn bits(&mut self, nest: &Nest, width: i64, slot: i64) {
         let slot = slot.max(width);
         // Wide elements without padding are rows of narrow ones.
@@ -251,7 +252,7 @@ impl Launches {
         }
     }
 
-    /// Leaves to a launch as many of the inner dimensions as it can hold.
+    /// Limits a launch to the inner dimensions that fit.
     fn cut(&mut self, limit: i64) {
         let (mut count, mut digits) = (1i64, 0);
         for each in self.loops.iter_mut().take(self.ndim) {

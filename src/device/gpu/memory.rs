@@ -1,4 +1,4 @@
-//! Memory: of a device, pinned, managed; and what the driver knows about addresses.
+//! Device, pinned and managed memory; queries of addresses.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -9,11 +9,11 @@ use super::driver::{Driver, Ptr, Vendor};
 use super::{Memory, cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
-/// For host memory that is allocated, and that is registered.
+/// For allocated and for registered host memory.
 const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, hipHostRegisterPortable
 const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL, hipMemAttachGlobal
 const CONCURRENT_MANAGED: i32 = 89; // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
-/// Any memory of a driver's is aligned so; another address is none.
+/// Alignment of all memory from a driver.
 const ALIGNED_ALWAYS: u64 = 64;
 
 /// Whether a driver or device lacks a function.
@@ -21,7 +21,7 @@ fn absent(error: &Error) -> bool {
     matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED)
 }
 
-/// Memory that the driver says it gave.
+/// The address that the driver returned; an error if NULL or not aligned.
 fn answered(data: Ptr) -> Result<NonNull<c_void>> {
     let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and no memory");
     let possible = data.addr() as u64 & (ALIGNED_ALWAYS - 1) == 0;
@@ -29,7 +29,7 @@ fn answered(data: Ptr) -> Result<NonNull<c_void>> {
 }
 
 impl Driver {
-    /// Memory in the current context, aligned.
+    /// Allocates aligned memory in the current context.
     pub fn alloc(
         &self,
         memory: Memory,
@@ -70,10 +70,10 @@ impl Driver {
         Err(error.detail("the driver does not allocate with this alignment"))
     }
 
-    /// Gives memory back, after the stream's work or all of the device's.
+    /// Frees memory, after the stream's work or all of the device's.
     ///
     /// # Safety
-    /// It came from [`Driver::alloc`], on the device that is current.
+    /// It came from [`Driver::alloc`], on the current device.
     pub unsafe fn free(&self, memory: Memory, data: NonNull<c_void>, stream: Ptr) -> Result<()> {
         let data = data.as_ptr();
         // SAFETY: guaranteed by the caller.
@@ -90,7 +90,7 @@ impl Driver {
                 let _relaxed = self.relaxed();
                 self.stream_sync(stream)?;
             } else if self.vendor() == Vendor::Cuda && cuda::pooled(self, data) {
-                self.synchronize()?; // which freeing memory of a pool does not
+                self.synchronize()?; // freeing pool memory does not
             }
             let _relaxed = self.relaxed();
             match memory {
@@ -100,8 +100,9 @@ impl Driver {
         }
     }
 
-    /// Memory of the current device for enqueued work of a stream that is not being captured; and
-    /// whether it is of a pool, so that [`Driver::free_scratch`] does not wait for that work.
+    /// Allocates memory of the current device for enqueued work of a stream that is not being
+    /// captured; and whether it is from a pool, so that [`Driver::free_scratch`] does not wait for
+    /// that work.
     pub fn scratch(&self, nbytes: usize, stream: Ptr) -> Result<(NonNull<c_void>, bool)> {
         let _relaxed = self.relaxed();
         let (mut data, mut pooled) = (null_mut(), true);
@@ -118,11 +119,10 @@ impl Driver {
         Ok((answered(data)?, pooled))
     }
 
-    /// Gives scratch memory back after the stream's work, without a question before that: whatever
-    /// the driver answers, there is nothing to be done about it.
+    /// Frees scratch memory after the stream's work. Errors are ignored: no recovery is possible.
     ///
     /// # Safety
-    /// It came from [`Driver::scratch`] for this stream, in the context that is current.
+    /// It came from [`Driver::scratch`] for this stream, in the current context.
     pub unsafe fn free_scratch(
         &self,
         (data, pooled): (NonNull<c_void>, bool),
@@ -139,7 +139,7 @@ impl Driver {
         }
     }
 
-    /// What the driver knows about an address, and the device; `None`: nothing.
+    /// The kind and the device of memory; `None`: unknown to the driver.
     pub fn known(&self, data: *const c_void) -> Result<Option<(Memory, i32)>> {
         match self.vendor() {
             Vendor::Cuda => cuda::pointer(self, data),
@@ -147,7 +147,7 @@ impl Driver {
         }
     }
 
-    /// The device that the driver names for an address; `None`: it does not know it.
+    /// The device that the driver reports for an address; `None`: unknown to it.
     pub fn ordinal(&self, data: *const c_void) -> Result<Option<i32>> {
         match self.vendor() {
             Vendor::Cuda => cuda::ordinal(self, data),
@@ -155,7 +155,7 @@ impl Driver {
         }
     }
 
-    /// Refuses an address that the driver does not know as memory of the device.
+    /// Returns an error for an address that is unknown to the driver or on another device.
     pub fn check_address(&self, data: *const c_void, ordinal: i32) -> Result<()> {
         let found = self.ordinal(data)?;
         let unknown = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_DATA);
@@ -175,7 +175,7 @@ impl Driver {
         }
     }
 
-    /// Start and size of the allocation that an address is in; NULL and 0 when not known.
+    /// Start and size of the allocation at an address; NULL and 0 when not known.
     pub fn allocation(&self, data: *const c_void) -> (Ptr, u64) {
         let (mut base, mut nbytes) = (null_mut(), 0);
         // SAFETY: valid output pointers.
@@ -185,8 +185,8 @@ impl Driver {
         }
     }
 
-    /// Whether the CPU may use managed memory while the device works; a driver that does not tell
-    /// is not believed.
+    /// Whether the CPU may access managed memory while the device works; false if the driver does
+    /// not report it.
     pub fn shares_managed(&self, ordinal: i32) -> Result<bool> {
         let known = &self.device(ordinal)?.shares_managed;
         if known.load(Relaxed) == 0 {

@@ -1,37 +1,37 @@
-//! CUDA and ROCm: one backend over two drivers that hardly differ.
+//! CUDA and ROCm: one backend over two similar drivers.
 //!
 //! ```text
-//!   backend  │ the trait Backend: enters the device, asks the driver
-//!   order    │ what a stream comes after: marks, other streams
-//!   copy     │ which way a copy goes: the driver's copies, kernels, pinned buffers
-//!   memory   │ allocation, what the driver knows about addresses
-//!   context  │ the current context or device, changed and put back
-//!   driver   │ the library, its functions by both vendors' names; codes: what they answer
-//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm;
-//!            │ packed keeps their text small
-//!   stage    │ pinned buffers between a device and pageable memory, by several threads
-//!   peers    │ strided copies between two devices, by what is compact on one of them
-//!   cuda, rocm  what only one of them has
+//!   backend  │ the trait Backend: makes the device current, calls the driver
+//!   order    │ dependencies of streams: marks, other streams
+//!   copy     │ strategies of copies: the driver's copies, kernels, pinned buffers
+//!   memory   │ allocation, queries of addresses
+//!   context  │ the current context or device, changed and restored
+//!   driver   │ the library, its functions by both vendors' names; codes: error codes
+//!   launch   │ loads and launches kernels; kernels.rs selects them; hiprtc compiles for ROCm;
+//!            │ packed compresses their text
+//!   stage    │ staging through pinned buffers, by several threads
+//!   peers    │ strided copies between two devices, compact on one of them
+//!   cuda, rocm  vendor-specific code
 //! ```
-//! No library is loaded before a function of a device is called. What fails then is tried again by
-//! the next call. The driver is started once; in a process forked later every call is refused.
+//! No library is loaded before a function of a device is called. After a failure the next call
+//! tries again. The driver is started once; in a process forked later every call returns an error.
 //!
 //! CUDA's context is the caller's current one if it is the device's, that of the stream if there is
-//! a stream, else the device's primary one, which is retained when it is first needed and kept.
-//! What was current before a call is current after it.
+//! a stream, else the device's primary one, which is retained on first use and never released.
+//! Every call restores the previous context.
 //!
-//! A stream that is being captured is refused before anything breaks the capture; contiguous copies
-//! and kernels on it, asynchronous, are captured. What waits, asks or allocates breaks other
-//! threads' captures too, unless it is done in the relaxed mode ([`Driver::relaxed`]).
+//! Calls that would break a stream's capture return an error first; contiguous copies and kernels
+//! are captured. Waits, queries and allocations also break other threads' captures, except in the
+//! relaxed mode ([`Driver::relaxed`]).
 //!
-//! Peer access is never enabled here: it would change the caller's contexts. Contiguous copies
-//! between two devices are given to the driver's call that names both, which copies directly where
-//! the caller enabled it, and through the host elsewhere; kernels touch the current device's memory
-//! only, by the addresses that the driver names for it.
+//! Copies never enable peer access: it would change the caller's contexts. Contiguous copies
+//! between two devices use the driver's peer copy, which is direct if the caller enabled peer
+//! access, else through the host. Kernels access the current device's memory only, by the addresses
+//! that the driver reports for it.
 //!
-//! Kernels and kept buffers live in primary contexts only, and only there several threads work: in
-//! a context of the caller's own, strided copies go through host memory. Green contexts of CUDA,
-//! which are current to one thread only, take kernels from the primary one.
+//! Kernels, stored buffers and several threads are used in primary contexts only: in the caller's
+//! other contexts, strided copies go through host memory. CUDA's green contexts, which are current
+//! to one thread only, use the primary context's kernels.
 //!
 //! CUDA was run on an H200 and an H100 (docs/devices.md), ROCm on stand-in drivers only.
 
@@ -84,15 +84,15 @@ const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING, hipEventDisableTiming
 /// Kinds of memory of a vendor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// A device's own.
+    /// Device memory.
     Device,
-    /// The host's, page-locked.
+    /// Page-locked host memory.
     Pinned,
-    /// The driver moves it.
+    /// Memory that the driver migrates.
     Managed,
 }
 
-/// Rows of bytes, a pitch apart.
+/// A 2D copy: rows of bytes, a pitch apart.
 pub struct Pitched {
     /// First row of the source.
     pub src: *const u8,
@@ -112,16 +112,16 @@ fn vendor(device_type: DeviceCode) -> Option<&'static Gpu> {
     VENDORS.iter().find(|gpu| gpu.memory(device_type).is_some())
 }
 
-/// The backend of a kind of device, if it is one of these.
+/// The backend of a device type, if it is one of these.
 pub fn of(device_type: DeviceCode) -> Option<&'static dyn Backend> {
     vendor(device_type).map(|gpu| gpu as &dyn Backend)
 }
 
-/// The driver's file to load for a kind of device, in place of those that the system knows; NULL
-/// for those. Refused once the driver is loaded.
+/// Sets the driver's file to load for a device type, in place of the system's; NULL for the
+/// system's. An error once the driver is loaded.
 ///
 /// # Safety
-/// `path` is NULL or a text that stays.
+/// `path` is NULL or a string that is never freed.
 pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
     let Some(gpu) = vendor(device_type) else { return Err(registry::no_driver(device_type)) };
     // SAFETY: guaranteed by the caller.
@@ -132,7 +132,7 @@ pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<(
 }
 
 impl Gpu {
-    /// The kind of memory that a device's type stands for; `None`: not of this vendor.
+    /// The kind of memory of a device type; `None`: not of this vendor.
     fn memory(&self, device_type: DeviceCode) -> Option<Memory> {
         const fn is(known: DLDeviceType) -> DeviceCode {
             known as DeviceCode
@@ -149,20 +149,21 @@ impl Gpu {
         }
     }
 
-    /// The type for a kind of memory.
+    /// The device for a kind of memory.
     fn device(&self, memory: Memory, ordinal: i32) -> DLDevice {
         let (code, device_id) = match (memory, self.0.vendor()) {
             (Memory::Device, Vendor::Cuda) => (kDLCUDA, ordinal),
             (Memory::Pinned, Vendor::Cuda) => (kDLCUDAHost, 0),
             (Memory::Managed, Vendor::Cuda) => (kDLCUDAManaged, 0),
             (Memory::Pinned, Vendor::Rocm) => (kDLROCMHost, 0),
-            // DLPack has no name for ROCm's managed memory, which its devices reach as their own.
+            // DLPack has no device type for ROCm's managed memory, which its devices access as
+            // device memory.
             (Memory::Device | Memory::Managed, Vendor::Rocm) => (kDLROCM, ordinal),
         };
         DLDevice { device_type: code as DeviceCode, device_id }
     }
 
-    /// The number of a device that has memory of its own.
+    /// The ordinal of a device; an error for other memory.
     fn ordinal(&self, device: DLDevice) -> Result<i32> {
         match self.memory(device.device_type) {
             Some(Memory::Device) => Ok(device.device_id),
@@ -170,7 +171,7 @@ impl Gpu {
         }
     }
 
-    /// Makes a device current; any will do for pinned and managed memory.
+    /// Makes a device current; any device for pinned and managed memory.
     fn enter(&self, device: DLDevice, stream: Stream) -> Result<context::Current<'_>> {
         let exact = self.memory(device.device_type) == Some(Memory::Device);
         self.0.enter(exact.then_some(device.device_id), stream)

@@ -1,4 +1,4 @@
-//! What a stream's work comes after: what other streams were given, and what was recorded.
+//! Dependencies of a stream's work: other streams' work, and recorded events.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -12,8 +12,8 @@ use crate::error::{Error, Result, Status::*};
 
 const UNREADY: &str = "the tensor is not ready yet, and a graph cannot wait for it";
 
-/// A point in a stream's work, for another one to wait for. What a destroyed event has yet to say,
-/// it says.
+/// A point in a stream's work, for another one to wait for. Waits for a destroyed event still
+/// complete.
 struct Mark<'a> {
     driver: &'a Driver,
     event: NonNull<c_void>,
@@ -27,13 +27,14 @@ impl Drop for Mark<'_> {
 }
 
 impl Driver {
-    /// A new event that completes after the work so far on a stream of the current context.
+    /// A new event that completes after the work enqueued so far on a stream of the current
+    /// context.
     ///
     /// # Safety
     /// `stream` is one.
     pub(super) unsafe fn event_at(&self, stream: Stream) -> Result<NonNull<c_void>> {
         let mut event = null_mut();
-        // SAFETY: a place for the event, and the caller's contract.
+        // SAFETY: a valid output pointer, and the caller's contract.
         unsafe {
             self.event_create(&mut event, DISABLE_TIMING)?;
             let event = given(event)?;
@@ -46,8 +47,8 @@ impl Driver {
 }
 
 impl Gpu {
-    /// Where the stream `producer` of the current context is now, for the stream `own` to wait for:
-    /// neither of them can be the legacy stream next to what is captured.
+    /// A mark on the stream `producer` of the current context, for the stream `own` to wait for. If
+    /// one of them is the legacy stream, `producer` must not be captured.
     ///
     /// # Safety
     /// `producer` is a stream of the current context.
@@ -60,8 +61,8 @@ impl Gpu {
         Ok(Mark { driver, event: unsafe { driver.event_at(producer)? } })
     }
 
-    /// Has a stream of the current context wait for an event that was recorded outside of captures;
-    /// one that is being `captured` cannot, unless it has happened.
+    /// Makes a stream of the current context wait for an event that was recorded outside of
+    /// captures; an error for one that is being `captured`, unless the event has completed.
     ///
     /// # Safety
     /// As [`Backend::mark_wait`](crate::device::backend::Backend::mark_wait).
@@ -76,14 +77,14 @@ impl Gpu {
             return unsafe { self.0.stream_wait(stream, event, 0) };
         }
         let _relaxed = self.0.relaxed();
-        // SAFETY: as above.
+        // SAFETY: guaranteed by the caller.
         match done(unsafe { self.0.event_query(event) })? {
             true => Ok(()),
             false => Err(Error::new(DLRS_CAPTURING).detail(UNREADY)),
         }
     }
 
-    /// Enters the device of a stream, and has the stream wait for what it comes after.
+    /// Makes the device of a stream current, and the stream wait for its dependencies.
     ///
     /// # Safety
     /// Both are streams of their devices, and the marks events.
@@ -92,7 +93,7 @@ impl Gpu {
         let exact = self.memory(own.0.device_type) == Some(Memory::Device);
         let beside = |of: &Queue| exact && own.0 == of.0 && !is_handle(of.1);
         let early = match after.filter(|after| !beside(after)) {
-            // Default streams are those of what was current before.
+            // Default streams belong to the context that was current before.
             Some((device, producer)) => {
                 let _there = self.enter(device, producer)?;
                 // SAFETY: guaranteed by the caller.
@@ -112,8 +113,8 @@ impl Gpu {
             }
         }
         let Some((_, producer)) = after else { return Ok(here) };
-        // A thread's default streams wait for one another in CUDA; and a graph cannot wait for
-        // what nobody captures.
+        // A thread's default streams wait for one another in CUDA; and a graph cannot wait for work
+        // that is not captured.
         let default = early.is_none() && !is_handle(own.1) && self.0.vendor() == Vendor::Cuda;
         let graph = |own| is_legacy(producer) && !is_legacy(own) && !waits;
         if default || graph(own.1) && self.0.capturing(own.1)? {
@@ -131,7 +132,7 @@ impl Gpu {
     }
 }
 
-/// The answer to "is it done?".
+/// Converts the result of a query: whether the work is done.
 pub(super) fn done(answer: Result<()>) -> Result<bool> {
     match answer {
         Err(error) if error.driver_code() == NOT_READY => Ok(false),

@@ -1,5 +1,5 @@
-//! Texts that are packed when the library is built, by `packed/pack.rs`, and unpacked when a driver
-//! wants them: the kernels would else be a fifth of the library.
+//! Texts that `packed/pack.rs` compresses when the library is built, decompressed for a driver:
+//! uncompressed, the kernels would be a fifth of the library.
 
 mod format;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Status::*};
 use crate::platform;
 use format::{EARLIER, LEAST};
 
-/// Unpacks into `out`, which is as long as the text was.
+/// Decompresses into `out`, which has the length of the text.
 pub fn unpack(packed: &[u8], out: &mut [u8]) {
     let (mut packed, mut at) = (packed.iter().copied(), 0usize);
     while let Some(head) = packed.next() {
@@ -35,22 +35,22 @@ pub fn unpack(packed: &[u8], out: &mut [u8]) {
     }
 }
 
-/// A packed text that ends with NUL.
+/// A compressed text that ends with NUL.
 pub struct Packed {
-    /// What the build script made of it.
+    /// The compressed bytes.
     pub bytes: &'static [u8],
     /// Bytes of the text, NUL included.
     pub nbytes: usize,
 }
 
-/// An unpacked text, as long as it lives.
+/// A decompressed text, freed when dropped.
 pub struct Text {
     memory: NonNull<u8>,
     nbytes: usize,
 }
 
 impl Packed {
-    /// The text.
+    /// The decompressed text.
     pub fn text(&self) -> Result<Text> {
         let Some(memory) = platform::memory(self.nbytes) else {
             return Err(Error::new(DLRS_NOMEM).value(self.nbytes as i64));
@@ -66,21 +66,21 @@ impl Packed {
 }
 
 impl Text {
-    /// Where it begins; it ends with NUL.
+    /// Its address; it ends with NUL.
     pub fn as_ptr(&self) -> *const c_char {
         self.memory.as_ptr().cast()
     }
 
-    /// All of it, NUL included.
+    /// Its bytes, NUL included.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: memory of that size, which is this text's own.
+        // SAFETY: memory of that size, which this text owns.
         unsafe { core::slice::from_raw_parts_mut(self.memory.as_ptr(), self.nbytes) }
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
-        // SAFETY: it came from `platform::memory` and goes with its owner.
+        // SAFETY: it came from `platform::memory` and its owner is dropped.
         unsafe { platform::give_back(self.memory) }
     }
 }

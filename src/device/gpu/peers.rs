@@ -1,5 +1,5 @@
-//! Two devices: strided copies between them, by a kernel of the one that is current and the
-//! driver's copy of what is compact on the other; and access of one to the other's memory.
+//! Two devices: strided copies between them, by a kernel on the current one and the driver's copy
+//! of compact memory on the other; and peer access.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -14,8 +14,8 @@ use crate::device::pieces;
 use crate::device::plan::{Item, Plan};
 use crate::error::{Error, Result, Status::*};
 
-/// The plan in the order of the other device's memory, towards it, if it is compact there. It
-/// `writes` there or reads.
+/// The plan in the order of the other device's memory, towards it, if it is compact there.
+/// `writes`: the copy writes there, else it reads.
 pub fn towards(plan: &Plan, writes: bool) -> Option<Plan> {
     let mut order = if writes { *plan } else { pieces::reversed(plan) };
     order.simplify();
@@ -23,14 +23,14 @@ pub fn towards(plan: &Plan, writes: bool) -> Option<Plan> {
     whole(&pieces::through(&order, null_mut()).1).then_some(order)
 }
 
-/// Each device's bit, of at most [`super::driver::DEVICES_MOST`].
+/// The bit of a device, of at most [`super::driver::DEVICES_MOST`].
 fn bit(ordinal: i32) -> u64 {
     1u64.wrapping_shl(ordinal as u32)
 }
 
 impl Driver {
-    /// Whether a device reaches the memory of another one: 0 it cannot, 1 it could, 2 it was
-    /// allowed to here. The drivers do not tell what others allowed.
+    /// Peer access of a device to another one: 0 not supported, 1 supported, 2 enabled by this
+    /// library. The drivers do not report what others enabled.
     pub(super) fn peer_access(&self, ordinal: i32, peer: i32) -> Result<i32> {
         self.ready()?;
         let (device, _) = (self.device(ordinal)?, self.device(peer)?);
@@ -47,7 +47,7 @@ impl Driver {
         Ok((can != 0).into())
     }
 
-    /// Lets a device reach the memory of another one, or ends that; it may be so already.
+    /// Enables or disables peer access; it may be so already.
     pub(super) fn peer_access_set(&self, ordinal: i32, peer: i32, enabled: bool) -> Result<()> {
         self.ready()?;
         let (device, _) = (self.device(ordinal)?, self.device(peer)?);
@@ -56,7 +56,7 @@ impl Driver {
             let own = own.detail("a device can always access its own memory");
             return if enabled { Ok(()) } else { Err(own) };
         }
-        // SAFETY: devices that exist; on CUDA a primary context, which is kept.
+        // SAFETY: devices that exist; on CUDA a primary context, which is never released.
         let (answer, so) = unsafe {
             match self.vendor() {
                 Vendor::Cuda => {
@@ -84,7 +84,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Enqueues a copy of which one side is another device's.
+    /// Enqueues a copy with one side on another device.
     ///
     /// # Safety
     /// As [`Driver::on_device`].
@@ -96,7 +96,7 @@ impl Driver {
             DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;
-        // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is
+        // SAFETY: the memory holds the elements, and is freed after the stream's work; the rest is
         // guaranteed by the caller.
         unsafe {
             let done = self.by_way_of(memory.0, &order, far, place);

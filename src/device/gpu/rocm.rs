@@ -1,4 +1,4 @@
-//! What only HIP has: a current device instead of contexts, and its own words for pointers.
+//! HIP only: a current device instead of contexts, and HIP's pointer attributes.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -8,14 +8,14 @@ use super::codes::INVALID_VALUE;
 use super::driver::Driver;
 use crate::error::Result;
 
-/// The oldest runtime: ROCm 5.0.
+/// The oldest supported runtime: ROCm 5.0.
 pub const OLDEST: i32 = 50_000_000;
-/// The addresses tell which way a copy goes.
+/// The direction of a copy follows from the addresses.
 pub const BY_ADDRESS: i32 = 4; // hipMemcpyDefault
 
 const ROCM_6: i32 = 60_000_000;
 
-/// hipPointerAttribute_t, with room for what later versions may add.
+/// hipPointerAttribute_t, with room for fields of later versions.
 #[repr(C)]
 pub struct Attributes {
     kind: i32,
@@ -27,13 +27,13 @@ pub struct Attributes {
     room: [u64; 8],
 }
 
-/// What the runtime knows about an address, and the device; `None`: nothing.
+/// The kind and the device of memory; `None`: unknown to the runtime.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
     Ok(attributes(driver, data)?.map(|(memory, it)| (memory, it.device)))
 }
 
-/// The address by which kernels reach memory; `None`: they do not. Versions differ in whether the
-/// runtime's two addresses are those of the memory or of its beginning.
+/// The address by which kernels access memory; `None`: they cannot. In some versions the runtime's
+/// two addresses are those of the allocation's start.
 pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
     Ok(attributes(driver, data)?.and_then(|(memory, it)| match memory {
         _ if it.device < 0 => None,
@@ -56,7 +56,7 @@ fn attributes(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, At
         flags: 0,
         room: [0; 8],
     };
-    // SAFETY: a place that is large enough.
+    // SAFETY: an output struct that is large enough.
     match unsafe { driver.hip_pointer(&mut it, data) } {
         Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
         answer => answer?,

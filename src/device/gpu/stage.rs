@@ -1,12 +1,11 @@
-//! Copies between a device and pageable host memory: through pinned buffers. A thread has two, of
-//! which it fills or empties one while the device works with the other; where there is enough,
-//! several threads take the copy's pieces in turn: one cannot keep the device's bus busy. While the
-//! CPU works alone, before the first transfer to the device or after the last one from it, the bus
-//! is idle: each thread takes that piece in parts.
+//! Copies between a device and pageable host memory, through pinned staging buffers. A thread has
+//! two: it fills or empties one while the device uses the other. Of large copies several threads
+//! copy the pieces in turn: one cannot saturate the device's bus. The bus is idle before the first
+//! transfer to the device and after the last one from it: each thread splits that piece into parts.
 //!
-//! The buffers of a device are kept, and belong to one thread at a time: one that finds none makes
-//! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
-//! the event behind that work.
+//! The buffers of a device are reused, by one thread at a time; a thread that finds none allocates
+//! one. A buffer that the device may still read is stored too: its next user waits for the event
+//! after that work.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -23,25 +22,26 @@ use crate::device::plan::Plan;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// Bytes of a buffer: much next to what asking the driver costs, little next to the caches.
+/// Bytes of a buffer: large compared with the cost of a driver call, small compared with the
+/// caches.
 const BUFFER_NBYTES: usize = 2 << 20;
-/// Threads of a call at most: the device's bus is saturated beyond.
+/// Maximum threads of a call: more do not speed up the device's bus.
 const THREADS_MOST: usize = 8;
-/// In so many parts a thread takes the piece during which the bus would be idle.
+/// Parts of a piece during which the bus would be idle.
 const PARTS: usize = 8;
-/// Buffers that a device keeps.
+/// Stored buffers of a device.
 pub(super) const STAGES: usize = 2 * THREADS_MOST;
-/// What stands behind the bytes of a buffer.
+/// The struct after the bytes of a buffer.
 #[derive(Clone, Copy)]
 struct Tail {
     event: Ptr,
     lost: bool,
 }
 const ALIGN_BYTES: u64 = 64;
-/// CUDA's and HIP's name for the default stream of whatever thread calls.
+/// CUDA's and HIP's handle of the calling thread's default stream.
 const PER_THREAD: usize = 2;
 
-/// A buffer that nobody uses, or NULL.
+/// An unused buffer, or NULL.
 pub struct Stage(AtomicPtr<c_void>);
 
 impl Stage {
@@ -55,9 +55,9 @@ impl Stage {
 struct Buffer {
     memory: NonNull<c_void>,
     event: Ptr,
-    /// Work that uses it may not be done; the event tells.
+    /// Work that uses it may be pending; the event tracks it.
     pending: bool,
-    /// Work that uses it may not be done, and nothing tells.
+    /// Work that uses it may be pending, without an event.
     lost: bool,
 }
 
@@ -78,7 +78,7 @@ impl Buffer {
             null_mut(),
         )?;
         let mut event = null_mut();
-        // SAFETY: a valid output pointer; memory that nobody uses.
+        // SAFETY: a valid output pointer; unused memory.
         unsafe {
             if let Err(error) = driver.event_create(&mut event, DISABLE_TIMING) {
                 let _ = driver.free(Memory::Pinned, memory, null_mut());
@@ -88,13 +88,13 @@ impl Buffer {
         Ok(Buffer { memory, event, pending: false, lost: false })
     }
 
-    /// A kept one.
+    /// Takes a stored buffer.
     fn kept(device: &Device) -> Option<Buffer> {
         let memory = device
             .stages
             .iter()
             .find_map(|stage| NonNull::new(stage.0.swap(null_mut(), AcqRel)))?;
-        // SAFETY: `put_away` wrote it, and the buffer is this call's now.
+        // SAFETY: `put_away` wrote it, and this call owns the buffer now.
         let Tail { event, lost } = unsafe { Buffer::tail(memory.as_ptr()).read_unaligned() };
         Some(Buffer { memory, event, pending: true, lost })
     }
@@ -107,17 +107,17 @@ impl Buffer {
         }
         if self.pending {
             let _relaxed = driver.relaxed();
-            // SAFETY: the buffer's own event.
+            // SAFETY: the buffer's event.
             unsafe { driver.event_sync(self.event)? };
             self.pending = false;
         }
         Ok(())
     }
 
-    /// From here on the buffer is used until the stream has completed the work.
+    /// Marks the buffer as used until the stream has completed the work so far.
     fn record(&mut self, driver: &Driver, stream: Ptr) -> Result<()> {
         self.lost = true;
-        // SAFETY: the buffer's own event; a stream of the current context.
+        // SAFETY: the buffer's event; a stream of the current context.
         unsafe {
             if let Err(error) = driver.event_record(self.event, stream) {
                 let _relaxed = driver.relaxed();
@@ -130,10 +130,10 @@ impl Buffer {
         Ok(())
     }
 
-    /// Keeps the buffer, or gives it back once it is not used.
+    /// Stores the buffer, or frees it once it is unused.
     fn put_away(mut self, driver: &Driver, keeper: Option<&Device>) {
         let memory = self.memory.as_ptr();
-        // SAFETY: the bytes behind the buffer's own.
+        // SAFETY: the buffer was allocated with room for the struct.
         unsafe {
             let tail = Tail { event: self.event, lost: self.lost };
             Buffer::tail(memory).write_unaligned(tail);
@@ -143,7 +143,7 @@ impl Buffer {
             return;
         }
         if self.wait(driver).is_ok() {
-            // SAFETY: the buffer's own event and memory, and nobody uses them any more.
+            // SAFETY: the buffer's event and memory, which are no longer used.
             unsafe {
                 let _ = driver.event_destroy(self.event);
                 let _ = driver.free(Memory::Pinned, self.memory, null_mut());
@@ -155,7 +155,7 @@ impl Buffer {
 /// The two buffers of a thread.
 struct Buffers<'a> {
     driver: &'a Driver,
-    /// Where they are kept; not those of a context of the caller's, which may go.
+    /// Where they are stored; `None` in a context that the caller may destroy.
     keeper: Option<&'a Device>,
     pair: [Option<Buffer>; 2],
     next: usize,
@@ -168,7 +168,7 @@ impl<'a> Buffers<'a> {
         Ok(Buffers { driver, keeper, pair: [None, None], next: 0 })
     }
 
-    /// The buffer whose turn it is, which nobody uses; and the other one.
+    /// The next buffer, which is unused; and the other one.
     fn turn(&mut self) -> Result<(&mut Buffer, &mut Option<Buffer>)> {
         let [first, second] = &mut self.pair;
         let (mine, other) = if self.next & 1 == 0 { (first, second) } else { (second, first) };
@@ -196,7 +196,7 @@ impl Drop for Buffers<'_> {
     }
 }
 
-/// No pinned memory: there is another way.
+/// Without pinned memory another strategy is used.
 fn or_another_way(error: Error) -> Error {
     match error.status {
         DLRS_NOMEM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
@@ -204,42 +204,42 @@ fn or_another_way(error: Error) -> Error {
     }
 }
 
-/// A copy that threads carry out together, piece by piece.
+/// A copy by several threads, piece by piece.
 struct Team<'a> {
     driver: &'a Driver,
-    /// What is current on the calling thread.
+    /// The calling thread's current context or device.
     here: &'a Current<'a>,
     stream: Ptr,
-    /// Host to device, or back.
+    /// Host to device; else device to host.
     up: bool,
-    /// The device turns round what the CPU copies in the order of the host's memory.
+    /// The device transposes; the CPU copies in the order of the host's memory.
     turn: bool,
     pieces: Pieces<'a>,
-    /// Which of them are taken in parts.
+    /// The pieces that are split into parts.
     in_parts: Range<u64>,
-    /// Which piece is next.
+    /// The number of the next piece.
     next: AtomicUsize,
     /// Whether a thread has failed and may write `failure`.
     failed: AtomicBool,
     failure: UnsafeCell<Option<Error>>,
 }
 
-/// Of a copy that has failed, no piece is next.
+/// The next piece of a failed copy: none.
 const NONE: usize = usize::MAX >> 1;
 
 impl Team<'_> {
-    /// The next piece, and how many of its bytes go at a time.
+    /// The next piece, and the maximum bytes of its parts.
     fn piece(&self) -> Option<(Plan, usize)> {
         let at = self.next.fetch_add(1, Relaxed) as u64;
         let parts = if self.in_parts.contains(&at) { PARTS } else { 1 };
         Some((self.pieces.get(at)?, BUFFER_NBYTES / parts))
     }
 
-    /// Brings a piece into the buffer: from the host, and on to the device, which may still work on
-    /// that; or from the device. How it goes from there to the host, where it does.
+    /// Copies a piece into the buffer: from the host, and enqueues the copy to the device; or from
+    /// the device. Returns the plan from the buffer to the host, if any.
     ///
     /// # Safety
-    /// As [`Driver::through_host`]; the buffer is this thread's.
+    /// As [`Driver::through_host`]; this thread owns the buffer.
     unsafe fn bring(
         &self,
         piece: &Plan,
@@ -260,30 +260,31 @@ impl Team<'_> {
             } else {
                 self.driver.on_device(&into, place)
             };
-            // An error may come after some of it was enqueued.
+            // Part of it may be enqueued before an error.
             buffer.record(self.driver, self.stream).and(enqueued)?;
         }
         Ok((!self.up).then_some(back))
     }
 
-    /// What a thread does, where `here` is current; if `beside` others, it may do without.
+    /// The work of a thread on which `here` is current; with others `beside` it, it may return
+    /// early for lack of memory.
     ///
     /// # Safety
     /// As [`Driver::through_host`].
     unsafe fn work(&self, here: &Current, beside: bool) -> Result<()> {
         let mut buffers = Buffers::new(self.driver, here)?;
         let mut former: Option<Plan> = None;
-        // One of several threads has both buffers before it takes a piece.
+        // Each of several threads allocates both buffers before it takes a piece.
         for _ in 0..if self.in_parts.is_empty() { 0 } else { 2 } {
             match buffers.turn() {
-                // The others have some.
+                // Other threads have buffers.
                 Err(error) if beside && error.status == DLRS_NOMEM => return Ok(()),
                 turn => turn.map_err(or_another_way)?,
             };
         }
         while let Some((piece, most)) = self.piece() {
-            // SAFETY: guaranteed by the caller; a plan whose source is a buffer is carried out when
-            // the device has filled that.
+            // SAFETY: guaranteed by the caller; a plan from a buffer is executed after the device
+            // has filled the buffer.
             pieces::each(&piece, most, |part| unsafe {
                 let (buffer, other) = buffers.turn().map_err(or_another_way)?;
                 let Some(back) = self.bring(part, buffer, here)? else { return Ok(()) };
@@ -302,15 +303,15 @@ impl Team<'_> {
         unsafe { cpu::copy(&mut empty, &Parallel::ALONE) }
     }
 
-    /// [`Team::work`] number `i`, on any thread; an error ends the work of all.
+    /// [`Team::work`] number `i`, on any thread; an error ends the work of all threads.
     unsafe extern "C" fn body(team: *mut c_void, i: usize) {
-        // SAFETY: `through_host` made it from a Team, which outlives the threads; the rest is its
-        // caller's word.
+        // SAFETY: `through_host` made it from a Team, which outlives the threads; the rest is the
+        // contract of its caller.
         unsafe {
             let team = &*team.cast::<Team>();
             let done = match team.driver.enter_beside(team.here) {
                 Ok(here) => team.work(&here, i > 0),
-                // A thread that cannot begin leaves the pieces to the others.
+                // The other threads copy the pieces of one that cannot start.
                 Err(_) if i > 0 => return,
                 Err(error) => Err(error),
             };
@@ -324,12 +325,12 @@ impl Team<'_> {
 }
 
 impl Driver {
-    /// Between the device and pageable memory. What is host memory has been read, or written, when
+    /// Copies between the device and pageable memory. Host memory has been read, or written, when
     /// the call returns.
     ///
     /// # Safety
     /// The plan is simplified, of bytes; one side is host memory, the destination if not `up`; the
-    /// other stays until the stream has completed the work.
+    /// other stays allocated until the stream has completed the work.
     pub(super) unsafe fn through_host(
         &self,
         here: &Current,
@@ -338,8 +339,8 @@ impl Driver {
         up: bool,
         parallel: &Parallel,
     ) -> Result<()> {
-        // In the order of the host's memory, which the CPU reads fastest, where the device can turn
-        // it round; else in that of the device's.
+        // In the order of the host's memory, which the CPU reads fastest, if the device can
+        // transpose; else in the order of the device's memory.
         let turn = up && plan.ndim() > 0 && self.has_kernels(here, stream, plan);
         let mut order = if turn { pieces::reversed(plan) } else { *plan };
         order.simplify();
@@ -356,7 +357,7 @@ impl Driver {
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let failure = UnsafeCell::new(None);
         let driver = self;
-        // One thread alone is slower than the bus all along.
+        // A single thread is always slower than the bus.
         let alone = if threads > 1 { threads as u64 } else { 0 };
         let count = pieces.count();
         let in_parts = if up { 0..alone } else { count.saturating_sub(alone)..count };

@@ -1,8 +1,8 @@
-//! What a packed text is: a row of pieces. A byte below [`EARLIER`] says that as many bytes and one
-//! more follow as they are; any other, less [`EARLIER`], how many bytes above [`LEAST`] stand
-//! earlier too, and the two bytes behind it how far back, low byte first.
+//! The LZ77 format of packed texts: a sequence of pieces. A first byte below [`EARLIER`] is the
+//! number of literal bytes that follow, less one. Any other is the length of a match, less
+//! [`LEAST`], plus [`EARLIER`]; its distance is the next two bytes, low byte first.
 
-/// The shortest piece that stands earlier.
+/// The shortest match.
 pub const LEAST: usize = 4;
-/// From here on a first byte says that its piece stands earlier.
+/// The least first byte of a match.
 pub const EARLIER: u8 = 128;

@@ -1,5 +1,5 @@
-//! The build script: packs the texts of the GPU's kernels. Of all ways to write a text in pieces it
-//! takes one of the shortest; the compiler, evaluating constants, would need minutes for that.
+//! The build script: compresses the texts of the GPU kernels, by an optimal parse. Constant
+//! evaluation by the compiler would take minutes.
 
 mod format;
 
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use format::{EARLIER, LEAST};
 
-/// The longest piece of each kind.
+/// Maximum length of literals and of matches.
 const RUN_MOST: usize = EARLIER as usize;
 const MOST: usize = LEAST + (u8::MAX - EARLIER) as usize;
-/// How many of the last places where the same bytes stand are looked at.
+/// Number of last occurrences of the same bytes that are compared.
 const PLACES: usize = 256;
 
 fn main() {
@@ -26,17 +26,17 @@ fn main() {
     println!("cargo:rerun-if-changed=src/device/gpu/packed");
 }
 
-/// What to write at a place, and how many bytes the rest of the text takes then: behind a piece,
-/// and in a run of bytes that are written as they are.
+/// The choice at a position, and the compressed length of the rest of the text: after a piece, and
+/// within a run of literals.
 #[derive(Clone, Copy, Default)]
 struct Rest {
     nbytes: usize,
     in_run: usize,
-    /// Of the piece that stands earlier; 0 for none.
+    /// Length of the match; 0 for none.
     len: usize,
 }
 
-/// Packs a text.
+/// Compresses a text.
 pub fn pack(text: &[u8]) -> Vec<u8> {
     let longest = longest(text);
     let mut rest = vec![Rest::default(); text.len() + 1];
@@ -74,7 +74,7 @@ pub fn pack(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// For each place the most bytes, up to [`MOST`], that stand earlier too, and how far back.
+/// For each position the longest match, up to [`MOST`], and its distance.
 fn longest(text: &[u8]) -> Vec<(usize, usize)> {
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut found = vec![(0, 0); text.len()];
