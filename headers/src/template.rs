@@ -10,7 +10,8 @@
 //! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: any line may name it |
 //! | `@file FILE...` | all that C sees of them, in this order; the `//!` lines of the one in `src/capi` head the section |
 //!
-//! What `src/capi/mod.rs` has under a Cargo feature is declared unless `DLRS_NO_<FEATURE>` is defined.
+//! What `src/capi/mod.rs` has under a Cargo feature is declared unless `DLRS_NO_<FEATURE>` is
+//! defined.
 //!
 //! Options of an item: `tagged`, `cxx=TYPE`, `pointer=left|middle|right`, `suffix=S`,
 //! `lines=N,N,...`: see [`Form`].

@@ -1,16 +1,16 @@
 //! Items that are not whole bytes: runs of bits, and elements of 1 to 8 bits, unpacked to bytes and
-//! packed again, eight at a time in each 64 bits of a vector.
+//! packed, eight at a time in each 64 bits of a vector.
 //!
-//! Of runs, exactly the bytes that hold a bit of an item are touched, and in those that a run
-//! shares with its neighbours the other bits are kept. Elements are packed into a buffer of the
-//! caller's own, with room behind it, and unpacked from one, or from memory that goes on as far.
+//! Of runs, exactly the bytes that hold a bit of an item are accessed; the other bits of shared
+//! bytes are preserved. Elements are packed into a buffer of the caller with extra space at its
+//! end, and unpacked from one, or from memory that extends as far.
 use core::ptr::copy_nonoverlapping;
 
 use crate::LINE;
 use crate::rows::{LONG, short};
 use crate::vector::Vector;
 
-/// A place in memory: a bit, counted from the least significant one of a byte.
+/// The address of a bit, counted from the least significant one of a byte.
 #[derive(Clone, Copy)]
 pub struct Bit {
     /// A byte.
@@ -20,7 +20,7 @@ pub struct Bit {
 }
 
 impl Bit {
-    /// So many bits further on.
+    /// The address `bits` bits further on.
     #[inline(always)]
     pub fn by(self, bits: i64) -> Bit {
         Bit { bit: self.bit.wrapping_add(bits), ..self }
@@ -31,7 +31,7 @@ impl Bit {
         self.base.wrapping_offset((self.bit >> 3) as isize)
     }
 
-    /// Its place in that byte.
+    /// Its position in that byte.
     #[inline(always)]
     fn shift(self) -> usize {
         (self.bit & 7) as usize
@@ -43,48 +43,48 @@ impl Bit {
 pub struct Runs {
     /// The first item in the source.
     pub src: Bit,
-    /// The same in the destination.
+    /// The first item in the destination.
     pub dst: Bit,
-    /// How many.
+    /// Number of items.
     pub n: usize,
-    /// Bits from one to the next in the source.
+    /// Source stride in bits.
     pub by_src: i64,
-    /// The same in the destination.
+    /// Destination stride in bits.
     pub by_dst: i64,
     /// Bits of an item.
     pub width: usize,
     /// Bits that are written: those above `width` become 0.
     pub slot: usize,
-    /// Whole cache lines by non-temporal stores.
+    /// Whether whole cache lines are written by non-temporal stores.
     pub stream: bool,
-    /// Bytes from an item of the source to what is prefetched meanwhile, as much of it; or 0.
+    /// Bytes from a source item to the data of the same size that is prefetched meanwhile; 0: none.
     pub ahead: isize,
 }
 
-/// Rows of elements of 1 to 8 bits that follow one another, and of bytes that hold one each.
+/// Rows of contiguous elements of 1 to 8 bits, and of bytes that hold one each.
 #[derive(Clone, Copy)]
 pub struct Packed {
-    /// The first element; of 8 bits, or to be packed, the first of each row is at a whole byte.
-    /// Behind the last byte of a row, 63 may be read, or written by packing.
+    /// The first element. If elements have 8 bits or are to be packed, each row begins at a whole
+    /// byte. Up to 63 bytes behind a row may be read, or written by packing.
     pub packed: Bit,
-    /// Bits from one row of them to the next.
+    /// Bits from one row to the next.
     pub by_row: i64,
-    /// The bytes, row after row; as many may be read or written behind them.
+    /// The bytes, row after row; 63 behind them may be read or written.
     pub bytes: *mut u8,
     /// Bits from one element to the next.
     pub field: usize,
-    /// Bits of an element: those above become 0 as it is unpacked, and are 0 as it is packed.
+    /// Bits of an element: unpacking clears those above; packing expects them to be 0.
     pub width: usize,
-    /// Elements of a row.
+    /// Elements per row.
     pub n: usize,
     /// Rows.
     pub rows: usize,
-    /// Bytes from a row to what is prefetched as it is unpacked, as much of it; or 0.
+    /// Bytes from a row to the data of the same size that is prefetched as it is unpacked; 0: none.
     pub ahead: isize,
 }
 
 impl Packed {
-    /// So many rows from that on whose bytes are `place` bits behind the first one's.
+    /// The `rows` rows that begin `place` bits behind the first byte.
     #[inline]
     pub fn part(self, place: i64, rows: usize) -> Packed {
         let i = place.checked_div(8 * self.n as i64).unwrap_or(0);
@@ -92,7 +92,7 @@ impl Packed {
         Packed { packed, bytes: self.bytes.wrapping_offset((place >> 3) as isize), rows, ..self }
     }
 
-    /// Rows that follow one another are one.
+    /// Contiguous rows become one.
     #[inline(always)]
     fn joined(self) -> Packed {
         let Packed { n, rows, .. } = self;
@@ -103,23 +103,24 @@ impl Packed {
     }
 }
 
-/// What is to be done with bits.
+/// An operation on bits.
 pub enum Bits {
-    /// Runs.
+    /// Copies runs.
     Copy(Runs),
-    /// Bytes from elements.
+    /// Unpacks elements to bytes.
     Unpack(Packed),
-    /// Elements from bytes, and runs of these: one for each row.
+    /// Packs bytes to elements, and copies these as runs: one per row.
     Pack(Packed, Runs),
 }
 
-/// Bytes that are packed before they are copied: stores to memory come spread among the work.
+/// Bytes that are packed before they are copied, which interleaves stores to memory with
+/// computation.
 const GROUP: usize = 1024;
 
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
     let (packed, runs) = match *bits {
-        // SAFETY: the caller vouches for all bytes of the items.
+        // SAFETY: all bytes of the items are the caller's.
         Bits::Unpack(packed) => return unsafe { unpack::<V>(packed.joined()) },
         Bits::Copy(runs) => (None, runs),
         // SAFETY: the caller has the level's instructions.
@@ -132,7 +133,7 @@ pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
     while i < runs.n {
         let rows = most.min(runs.n - i);
         let (src, dst) = (runs.src.by(runs.by_src * i as i64), runs.dst.by(runs.by_dst * i as i64));
-        // SAFETY: as above, of some of the rows.
+        // SAFETY: as above, for some of the rows.
         unsafe {
             if let Some((packed, index, halves)) = packed {
                 let packed = packed.part((8 * i * packed.n) as i64, rows);
@@ -170,7 +171,7 @@ unsafe fn copy_all<V: Vector>(runs: &Runs) {
     }
 }
 
-/// Prefetches so many bits that are `ahead` bytes further on; none if that is 0.
+/// Prefetches `n` bits, `ahead` bytes further on; nothing if that is 0.
 #[inline(always)]
 unsafe fn ahead_of<V: Vector>(at: Bit, ahead: isize, bits: usize) {
     let mut line = 0;
@@ -181,13 +182,13 @@ unsafe fn ahead_of<V: Vector>(at: Bit, ahead: isize, bits: usize) {
     }
 }
 
-/// The low `n` bits, of at most 63.
+/// A mask of the low `n` bits, at most 63.
 #[inline(always)]
 const fn low(n: usize) -> u64 {
     (1 << (n & 63)) - 1
 }
 
-/// `n` (1 to 8) bits.
+/// Reads `n` (1 to 8) bits.
 #[inline(always)]
 unsafe fn read(at: Bit, n: usize) -> u8 {
     let (from, shift) = (at.byte(), at.shift());
@@ -205,7 +206,7 @@ unsafe fn write(at: Bit, n: usize, value: u8) {
     let (to, shift) = (at.byte(), at.shift());
     let mask = ((1u32 << n) - 1) << shift;
     let bits = u32::from(value) << shift & mask;
-    // SAFETY: the second byte is touched only if it holds some of the bits.
+    // SAFETY: the second byte is accessed only if it holds some of the bits.
     unsafe {
         if n == 8 && shift == 0 {
             return *to = value;
@@ -260,8 +261,8 @@ unsafe fn copy<V: Vector>(dst: Bit, src: Bit, n: usize, stream: bool) {
     }
 }
 
-/// Whole bytes of the destination, each of two of the source. The last word or vector moves back
-/// over the one before.
+/// Copies to whole bytes of the destination, each from two of the source. The last word or vector
+/// overlaps the previous one.
 #[inline(always)]
 unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: usize) {
     let word = |at: usize| {
@@ -273,7 +274,7 @@ unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: 
         unsafe { to.wrapping_add(at).cast::<u64>().write_unaligned(made.to_le()) }
     };
     let mut i = 0;
-    // SAFETY: `bytes` of the destination take their bits from one more of the source.
+    // SAFETY: `bytes` of the destination are read from one more of the source.
     unsafe {
         if bytes >= V::BYTES {
             let mask = all::<V>(low(56));
@@ -298,7 +299,7 @@ unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: 
     }
 }
 
-/// Sets `n` bits to 0.
+/// Clears `n` bits.
 #[inline(always)]
 unsafe fn zero(dst: Bit, n: usize) {
     let head = (dst.shift().wrapping_neg() & 7).min(n);
@@ -316,7 +317,7 @@ unsafe fn zero(dst: Bit, n: usize) {
     }
 }
 
-/// A vector of one word.
+/// A vector that repeats one word.
 #[inline(always)]
 unsafe fn all<V: Vector>(word: u64) -> V {
     let words = [word.to_le(); 8];
@@ -324,8 +325,8 @@ unsafe fn all<V: Vector>(word: u64) -> V {
     unsafe { V::load(words.as_ptr().cast()) }
 }
 
-/// The permutation that moves groups of eight bytes in each window from places `from` bytes apart
-/// to places `to` bytes apart; of what overlaps, the later group's stays.
+/// The permutation that moves groups of eight bytes in each window from positions `from` bytes
+/// apart to positions `to` bytes apart; later groups overwrite earlier ones.
 #[inline(always)]
 unsafe fn regroup<V: Vector>(to: usize, from: usize) -> V {
     let (mut index, mut i) = ([0u8; 64], 0);
@@ -344,7 +345,7 @@ unsafe fn regroup<V: Vector>(to: usize, from: usize) -> V {
     unsafe { V::load(index.as_ptr()) }
 }
 
-/// Four elements of `width` bits in each eight bytes, two in each four, and one in each two.
+/// Masks of four elements of `width` bits in each eight bytes, two in each four, one in each two.
 #[inline(always)]
 unsafe fn halves<V: Vector>(width: usize) -> [V; 3] {
     let (two, one) = (low(2 * width) * 0x1_0000_0001, low(width) * 0x0001_0001_0001_0001);
@@ -352,15 +353,16 @@ unsafe fn halves<V: Vector>(width: usize) -> [V; 3] {
     unsafe { [all(low(4 * width)), all(two), all(one)] }
 }
 
-/// A group of eight elements in each eight bytes: halved three times, the upper half moves up.
+/// Unpacks a group of eight elements in each eight bytes: three steps of halving and shifting the
+/// upper half.
 #[inline(always)]
 unsafe fn unpack<V: Vector>(packed: Packed) {
     let Packed { field, n, ahead, .. } = packed;
     let apart = (V::WINDOW / 8 * field) as isize;
     let offsets = [0, apart, 2 * apart, 3 * apart];
     let (mut at, mut to, mut i) = (packed.packed, packed.bytes, 0);
-    // SAFETY: the caller's rows, and what may be read and written behind them: a row's bytes are the
-    // next ones', which are unpacked later.
+    // SAFETY: the caller's rows, and the bytes behind them that may be read and written: they are
+    // the next row's, which is unpacked later.
     unsafe {
         let index = regroup::<V>(8, field);
         let [half, quarter, eighth] = halves::<V>(field);
@@ -383,7 +385,7 @@ unsafe fn unpack<V: Vector>(packed: Packed) {
     }
 }
 
-/// The inverse.
+/// Packs: the inverse.
 #[inline(always)]
 unsafe fn pack<V: Vector>(packed: Packed, index: V, [half, quarter, eighth]: [V; 3]) {
     let Packed { field, n, .. } = packed;

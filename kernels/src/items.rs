@@ -1,5 +1,5 @@
-//! Items one by one, in four loops: right for everything, and the fastest for what is small. Of any
-//! processor's instructions: compiled once.
+//! Scalar copy, item by item, in four loops: correct for every nest, and the fastest for small
+//! ones. Uses baseline instructions only: compiled once.
 use core::ptr::copy_nonoverlapping;
 
 /// Loops of [`items`].
@@ -21,14 +21,14 @@ impl Loop {
     pub const NONE: Loop = Loop { n: 1, src: 0, dst: 0 };
 }
 
-/// A kind of items: how a line of them is copied.
+/// A kind of items, and how a row of them is copied.
 trait Kind {
     unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8);
 }
 
 /// Items that are one `T`.
 struct Whole<T>(T);
-/// Items of one `T` to twice as much: two that overlap.
+/// Items of one to two `T`: two that overlap.
 struct Halves<T>(T);
 /// Items of 64 bytes and more.
 struct Long;
@@ -123,9 +123,9 @@ unsafe fn nested<K: Kind>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, d
 /// Copies items of `bytes` bytes in four loops, the outermost first, from `src` to `dst`.
 ///
 /// # Safety
-/// As the crate's preface says, of any processor.
+/// As in the crate's documentation; any processor will do.
 pub unsafe fn items(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
-    // By kinds of their size.
+    // The kind for this size.
     let copy = match bytes {
         0 => return,
         1 => nested::<Whole<u8>>,

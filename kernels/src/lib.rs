@@ -1,38 +1,38 @@
-//! Vector kernels of the copy engine: each algorithm once, generic over [`Vector`], and one table of
-//! functions per instruction set.
+//! Vector kernels of the copy engine: each algorithm once, generic over [`Vector`], and one table
+//! of functions per instruction set.
 //!
 //! ```text
 //! vector    the trait: load, store, stream (non-temporal), zip, permute
-//! portable  vectors in plain Rust: any target; wider ones for tests and Miri
-//! x86       AVX2 and AVX-512 vectors, one with permutations across all of it (VBMI)
+//! portable  vectors in plain Rust for any target; wider ones for tests and Miri
+//! x86       AVX2 and AVX-512 vectors, one with full-width permutations (VBMI)
 //! neon      AArch64 vectors
-//! transpose the macro-kernels of transposes, with stage and prefetch
-//! tile      and their micro-kernels: tiles in registers
-//! side      where rows and columns are
-//! space     what they need of the stack
-//! shuffle   runs programs of windows and permutations, for each destination cache line
-//! program   makes them
+//! transpose the macro-kernels of transposes, with staging and prefetches
+//! tile      their micro-kernels: tiles in registers
+//! side      addresses of rows and columns
+//! space     stack buffers of transposes
+//! shuffle   executes programs of windows and permutations per destination cache line
+//! program   compiles them
 //! rows      runs and repeated items, with plain or non-temporal stores
 //! bits      runs of bits; packed elements to bytes and back
-//! items     items one by one, of any processor's instructions
+//! items     scalar copy, by baseline instructions
 //! ```
 //! Pitfall: closures passed through std (`array::from_fn`, iterators) are compiled without the
 //! caller's target feature. Here there are only `while` loops and `inline(always)`.
 //!
 //! # Safety
-//! All kernels are called through a table, [`Level::kernels`], by someone who knows two things: that
-//! the processor has the level's instructions ([`detected`]), and that every byte of the items that
-//! the arguments describe (in `Matrix`, `Program`, `Rows`) is readable in the source and writable in
-//! the destination, without overlap. In turn a kernel reads and writes these bytes and no others.
+//! All kernels are called through a table, [`Level::kernels`], under two conditions: the processor
+//! has the level's instructions ([`detected`]), and every byte of the items that the arguments
+//! describe (in `Matrix`, `Program`, `Rows`) is readable in the source and writable in the
+//! destination, without overlap. A kernel accesses these bytes and no others.
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
-/// A module with the kernels of one instruction set, each compiled for it, from the vectors for
-/// transposes of bytes, and of more, the function for sides shorter than these, and the vectors for
-/// shuffles and bits, and for runs.
-/// Attributes of all functions, and more for those of shuffles and bits, come before these.
+/// A module with the kernels of one instruction set, each compiled for it. Parameters: attributes
+/// of all functions, and more for shuffles and bits; the vectors for transposes of bytes and of
+/// larger elements; the function for shorter sides; the vectors for shuffles and bits, and for
+/// runs.
 macro_rules! wrappers {
     (
         $name:ident [$($features:meta)?] [$($more:meta)?]
@@ -43,7 +43,7 @@ macro_rules! wrappers {
             use super::*;
             use crate::{bits, rows, shuffle, tile, transpose};
 
-            /// What transposes need.
+            /// The micro-kernels of transposes.
             const MICRO_KERNELS: tile::MicroKernels = tile::MicroKernels {
                 bytes: [<$bytes as Vector>::BYTES, <$wide as Vector>::BYTES],
                 wide: if <$wide as Vector>::BYTES == 16 { $narrow } else { wide },
@@ -116,8 +116,8 @@ macro_rules! wrappers {
     };
 }
 
-/// The table of a level: of modules made by [`wrappers`], one for most, and one for shuffles, with
-/// windows of so many bytes, and bits.
+/// The table of a level, from modules made by [`wrappers`]: one for most kernels, and one for bits
+/// and for shuffles with windows of so many bytes.
 macro_rules! table {
     ($level:expr, $most:ident, $shuffles:ident, $window:literal, $fence:ident) => {
         Kernels {
@@ -163,22 +163,22 @@ pub use vector::Vector;
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// The kernels of one level. All are unsafe as the crate's preface says.
+/// The kernels of one level. All are unsafe; see the crate's documentation.
 pub struct Kernels {
-    /// Whose they are.
+    /// Their level.
     pub level: Level,
-    /// Transposes a matrix of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have at
-    /// least 16 bytes.
+    /// Transposes a matrix of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have
+    /// at least 16 bytes.
     pub transpose: unsafe fn(item: usize, matrix: &Matrix, how: &How, space: Space),
-    /// Without permutations in registers, items are moved one by one as fast.
+    /// `None` without permutations in registers, where the scalar copy is as fast.
     pub shuffles: Option<Shuffles>,
     /// Copies runs.
     pub rows: unsafe fn(rows: &Rows),
-    /// Copies, unpacks or packs what is not whole bytes.
+    /// Copies, unpacks or packs items that are not whole bytes.
     pub bits: unsafe fn(bits: &Bits),
     /// Repeats an item.
     pub fill: unsafe fn(fill: &Fill),
-    /// Makes non-temporal stores visible before whatever follows.
+    /// Orders non-temporal stores before later accesses.
     pub fence: unsafe fn(),
 }
 
@@ -187,7 +187,7 @@ pub struct Kernels {
 pub struct Shuffles {
     /// Runs a shuffle program for so many periods from `src` to `dst`.
     pub run: unsafe fn(program: &Program, src: *const u8, dst: *mut u8, n: usize, stream: bool),
-    /// Bytes that an index of a program reaches: its window.
+    /// Bytes that an index of a program addresses: its window.
     pub window: usize,
 }
 
@@ -203,16 +203,16 @@ pub enum Level {
     Avx2 = 3,
     /// x86 with 512-bit vectors (F, BW, VL).
     Avx512 = 4,
-    /// The same with permutations of bytes (VBMI).
+    /// As [`Level::Avx512`], with permutations of bytes (VBMI).
     Vbmi = 5,
-    /// What [`Level::Vbmi`] does, in plain Rust with checks: tests' own, for every machine.
+    /// [`Level::Vbmi`] emulated in plain Rust with checks, for tests on any machine.
     Emulated = 6,
-    /// The same of [`Level::Avx2`].
+    /// [`Level::Avx2`] emulated in the same way.
     EmulatedLanes = 7,
 }
 
 impl Level {
-    /// All, lowest first.
+    /// All levels, lowest first.
     pub const ALL: [Level; 7] = [
         Level::Portable,
         Level::Neon,
@@ -236,13 +236,13 @@ impl Level {
         }
     }
 
-    /// Whether it is this target's (or, of those for tests, this build's) and the processor at hand
-    /// has its instructions.
+    /// Whether this target (for test levels, this build) includes it and this processor has its
+    /// instructions.
     pub fn is_here(self) -> bool {
         self.kernels().level == self && (self <= detected() || self > Level::Vbmi)
     }
 
-    /// Its kernels; the portable ones, if this target, or this build, has no others by that name.
+    /// Its kernels; the portable ones if this target or build does not include it.
     pub fn kernels(self) -> &'static Kernels {
         let built = cfg!(feature = "vectors") || self > Level::Vbmi;
         match if built { self } else { Level::Portable } {
@@ -263,13 +263,13 @@ impl Level {
     }
 }
 
-/// The highest level of the processor at hand.
+/// The highest level of this processor.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub fn detected() -> Level {
     x86::detected()
 }
 
-/// The highest level of the processor at hand: the target's.
+/// The highest level of this processor: the target's.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
 pub fn detected() -> Level {
     Level::Neon.kernels().level

@@ -1,5 +1,5 @@
-//! AArch64 vectors, which every one of these processors has. Stores are plain ones: a non-temporal
-//! pair is a hint that few heed.
+//! AArch64 vectors, part of the target's baseline. All stores are plain: few processors heed the
+//! hint of a non-temporal pair.
 use core::arch::{aarch64::*, asm};
 
 use crate::vector::Vector;
@@ -8,7 +8,7 @@ use crate::{Kernels, Level, tile};
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
-/// Two vectors of elements that an instruction zips.
+/// Zips two vectors of elements.
 macro_rules! zipped {
     ($a:ident $b:ident $low:ident $high:ident $as:ident $back:ident) => {
         [Neon($back($low($as($a), $as($b)))), Neon($back($high($as($a), $as($b))))]

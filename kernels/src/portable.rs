@@ -1,11 +1,11 @@
-//! A vector in plain Rust. Of one lane it is what every target has: the portable level. Of more, with
-//! permutations in lanes or across all of it, it is for tests: the algorithms of AVX2 and of AVX-512
-//! on any machine, and under Miri. There it checks what a processor traps (streaming stores that are
-//! not aligned), and what one would not notice (indices outside of a window).
+//! A vector in plain Rust. With one lane it is the portable level, for every target. With more
+//! lanes, and permutations in lanes or across all, it is for tests: it executes the algorithms of
+//! AVX2 and AVX-512 on any machine, and under Miri. There it checks for errors that a processor
+//! traps (unaligned non-temporal stores) or ignores (indices outside of a window).
 use crate::vector::Vector;
 use crate::{Kernels, Level, bits, rows, transpose};
 
-/// Whether vectors of more than one lane are there, and all of them check what they are asked for.
+/// Whether wider vectors are compiled, and all vectors check their arguments.
 const CHECKED: bool = cfg!(any(test, feature = "emulated"));
 
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ const CHECKED: bool = cfg!(any(test, feature = "emulated"));
 pub(crate) struct Emulated<const BYTES: usize, const WINDOW: usize>([u8; BYTES]);
 
 impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
-    /// Lanes, or windows, of `N` bytes, each from its place.
+    /// Loads lanes, or windows, of `N` bytes, each from its own address.
     #[inline(always)]
     unsafe fn parts<const N: usize>(place: impl Fn(usize) -> *const u8) -> Self {
         let (mut to, mut i) = (Emulated([0; BYTES]), 0);
@@ -26,7 +26,7 @@ impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
         to
     }
 
-    /// Each eight bytes, and those of another vector, by a rule.
+    /// Combines each eight bytes with those of another vector by a function.
     #[inline(always)]
     unsafe fn words(self, other: Self, rule: impl Fn(u64, u64) -> u64) -> Self {
         let (mut to, mut i) = (self, 0);
@@ -201,7 +201,7 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
 
 type One = Emulated<16, 16>;
 
-/// Elements are moved one by one: what plain Rust makes of permutations is slower.
+/// Without shuffles: compiled from plain Rust, permutations are slower than the scalar copy.
 pub(crate) const PORTABLE: Kernels = Kernels {
     level: Level::Portable,
     transpose: transpose::plain,

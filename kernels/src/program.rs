@@ -1,22 +1,22 @@
-//! Makes shuffle programs: from the loops of one period, the windows of the source that each line of
-//! the destination is made of, and the place of each byte in them. Item by item, for an output of a
-//! few cache lines must be worth it.
+//! Compiles shuffle programs: from the loops of one period, it computes the source windows of each
+//! line of the destination, and the position of each byte in them. It does so item by item, since
+//! it must pay for outputs of a few cache lines.
 use core::mem::MaybeUninit;
 
 use crate::LINE;
 use crate::shuffle::{Group, Index, Line, NONE, Program, Window};
 
-/// Bytes of the destination in a period, over all that lie beside one another.
+/// Maximum bytes of the destination in a period, with all parallel destinations.
 pub const BYTES_MOST: usize = 1024;
-/// Windows of one line (of each of its lanes) beyond which items are copied one by one as fast.
+/// Windows per line (per lane) beyond which the scalar copy is as fast.
 const WINDOWS_PER_LINE: usize = 12;
-/// Bytes that may lie between two that are read: a page, less a window, so that every page between
-/// them holds one of them.
+/// Maximum gap between bytes that are read: a page less a window, so that every page in the range
+/// holds one of them.
 pub const GAP: isize = 4096 - 64;
 
-/// Bytes of the source in a period at most, so that their differences are an `i32`.
+/// Maximum bytes of the source in a period, so that offsets fit an `i32`.
 const REACH_MOST: usize = 1 << 30;
-/// Where a byte of the destination comes from that is not written.
+/// Stands for the source of a byte that is not written.
 const HOLE: i32 = i32::MAX;
 
 /// A loop over items of a period: extent, and source stride.
@@ -28,25 +28,25 @@ pub struct Steps {
     pub src: isize,
 }
 
-/// What a program does in each period: the destination is dense over all loops but for `gap`.
+/// One period of a program: the destination is dense over all loops except for `gap`.
 #[derive(Clone, Copy)]
 pub struct Period {
     /// Bytes of an item.
     pub item: usize,
     /// Loops, innermost first.
     pub loops: [Steps; 4],
-    /// Bytes of the destination after each turn of the outermost loop that are not written.
+    /// Bytes of the destination after each iteration of the outermost loop that are not written.
     pub gap: usize,
-    /// Destinations that are made of the same part of the source, and how far apart what they read
-    /// begins.
+    /// Parallel destinations from the same part of the source: their number, and their stride in
+    /// the source.
     pub beside: Steps,
-    /// How far apart these destinations are.
+    /// Their stride in the destination.
     pub beside_dst: isize,
-    /// Whether what is to be prefetched is noted, too.
+    /// Whether prefetch offsets are recorded.
     pub prefetch: bool,
 }
 
-/// At most `N` of something, in place.
+/// A list of at most `N` items, in place.
 struct List<T, const N: usize> {
     items: [MaybeUninit<T>; N],
     len: usize,
@@ -67,7 +67,7 @@ impl<T: Copy, const N: usize> List<T, N> {
 
     #[inline(always)]
     fn all(&self) -> &[T] {
-        // SAFETY: `push` has written the first `len`, which are no more than `N`.
+        // SAFETY: `push` has written the first `len`, at most `N`.
         unsafe { core::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
     }
 
@@ -78,7 +78,7 @@ impl<T: Copy, const N: usize> List<T, N> {
     }
 }
 
-/// Bytes of the source without a gap that could hold a page: the first and the last.
+/// A region of the source without a gap of a page: its first and last byte.
 #[derive(Clone, Copy)]
 struct Region {
     low: isize,
@@ -99,14 +99,14 @@ impl Region {
     }
 }
 
-/// Where the windows of one lane of a line begin, ascending.
+/// Offsets of the windows of one lane of a line, ascending.
 #[derive(Clone, Copy)]
 struct Starts {
     at: [i32; WINDOWS_PER_LINE],
     n: usize,
 }
 
-/// A program, and room for what it consists of.
+/// A program, and the storage of its parts.
 pub struct Made {
     groups: List<Group, { BYTES_MOST / LINE }>,
     lines: List<Line, { BYTES_MOST / LINE }>,
@@ -114,10 +114,10 @@ pub struct Made {
     windows: List<Window, 64>,
     indexes: List<Index, 40>,
     soon: List<isize, 96>,
-    /// Where each byte of the period comes from.
+    /// The source offset of each byte of the period.
     from: List<i32, BYTES_MOST>,
     regions: List<Region, 16>,
-    /// The windows of the line at hand, for each lane, and indexes that each line has.
+    /// The windows of the current line, per lane, and the number of indexes per line.
     lanes: [Starts; 4],
     pairs: usize,
 }
@@ -156,15 +156,14 @@ impl Made {
         }
     }
 
-    /// The lines of the program with the destinations following one another: for one period that is
-    /// made elsewhere.
+    /// The lines of the program with contiguous destinations: for one period in a buffer.
     #[inline(always)]
     pub fn compact(&self) -> &[Line] {
         self.compact.all()
     }
 
-    /// Makes the program of a period whose destination is whole lines, for windows of so many
-    /// bytes. None if it takes too many windows, or one that would leave what is read.
+    /// Compiles the program of a period whose destination is whole lines, for windows of so many
+    /// bytes. None if it needs too many windows, or one beyond the bytes that are read.
     #[inline(never)]
     pub fn make(&mut self, period: &Period, window: usize) -> Option<()> {
         self.bytes(period)?;
@@ -177,7 +176,7 @@ impl Made {
         Some(())
     }
 
-    /// Notes where all bytes come from.
+    /// Records the source offsets of all bytes.
     #[inline(always)]
     fn bytes(&mut self, period: &Period) -> Option<()> {
         let [a, b, c, d] = period.loops;
@@ -187,7 +186,7 @@ impl Made {
         if reach > REACH_MOST {
             return None;
         }
-        // Counted here, since `len` would go through memory for each byte.
+        // A local counter: `len` would be stored to memory for each byte.
         let mut n = 0;
         for l in 0..d.n as isize {
             for k in 0..c.n as isize {
@@ -211,7 +210,7 @@ impl Made {
         Some(())
     }
 
-    /// Notes the regions that are read, those beside included.
+    /// Records the regions that are read, for all parallel destinations.
     #[inline(always)]
     fn regions(&mut self, period: &Period) -> Option<()> {
         let [a, b, c, d] = period.loops;
@@ -229,7 +228,7 @@ impl Made {
                 }
             }
         }
-        // Those that have grown together.
+        // Merges regions that overlap now.
         let mut i = 0;
         while let Some((&last, rest)) = self.regions.all().split_last() {
             let Some(&one) = rest.get(i) else { break };
@@ -243,7 +242,7 @@ impl Made {
         if period.prefetch {
             for region in self.regions.all() {
                 let mut at = region.low;
-                // What does not fit is not prefetched.
+                // Lines that do not fit the list are not prefetched.
                 while at <= region.high && self.soon.push(at).is_some() {
                     at += LINE as isize;
                 }
@@ -252,7 +251,8 @@ impl Made {
         Some(())
     }
 
-    /// The windows and indexes of the line at byte `at` of the period, and of those beside.
+    /// Adds the windows and indexes of the line at byte `at` of the period, for all parallel
+    /// destinations.
     #[inline(always)]
     fn line(&mut self, period: &Period, window: usize, at: usize) -> Option<()> {
         let line: [i32; LINE] = *self.from.all().get(at..)?.first_chunk()?;
@@ -263,7 +263,7 @@ impl Made {
         if mask == 0 {
             return Some(());
         }
-        // The windows of the line before serve this one, too, if they hold all of its bytes.
+        // Reuses the previous line's windows if they hold all bytes of this one.
         let (lines, windows) = (self.lines.len, self.windows.len);
         if lines > 0 && self.indexes(period, window, at, &line, mask).is_some() {
             self.groups.all_mut().last_mut()?.lines += self.lines.len - lines;
@@ -294,7 +294,8 @@ impl Made {
         self.groups.push(group)
     }
 
-    /// The indexes of a line and of those beside, if the windows hold all of their bytes.
+    /// Adds the indexes of a line for all parallel destinations, if the windows hold all of their
+    /// bytes.
     #[inline(always)]
     fn indexes(
         &mut self,
@@ -326,8 +327,8 @@ impl Made {
         Some(())
     }
 
-    /// The fewest windows that hold the bytes of a lane and what those beside read: each begins at
-    /// the first byte that the one before does not hold.
+    /// The fewest windows that hold the bytes of a lane for all parallel destinations: each begins
+    /// at the first byte that the previous one does not hold.
     #[inline(always)]
     fn starts(&self, period: &Period, lane: &[i32], starts: &mut Starts) -> Option<()> {
         let (beside, by) = (period.beside.n as i32, period.beside.src as i32);
@@ -348,7 +349,7 @@ impl Made {
         while next <= high {
             let at = next as isize;
             let region = self.regions.all().iter().find(|one| one.low <= at && at <= one.high)?;
-            // No window ends behind what is read, for no page may follow.
+            // No window ends behind the bytes that are read: the next page may be unmapped.
             let start = at.min(region.high + 1 - window as isize);
             if start < region.low {
                 return None;
@@ -360,7 +361,7 @@ impl Made {
             if !dense && next <= high {
                 let mut least = u32::MAX;
                 for beside in 0..beside {
-                    // Those below wrap to what is more than any.
+                    // Offsets below wrap to large values.
                     let end = end - beside * by;
                     for from in lane {
                         least = least.min(from.wrapping_sub(end) as u32);
@@ -379,8 +380,8 @@ impl Default for Made {
     }
 }
 
-/// Notes in the indexes where the bytes of a lane come from, `byte` being its first: `shift` bytes on
-/// from what `line` says.
+/// Writes the sources of a lane's bytes, the first of which is `byte`, to the indexes: `shift`
+/// bytes on from those of `line`.
 #[inline(always)]
 fn fill(
     indexes: &mut [Index],
@@ -400,7 +401,7 @@ fn fill(
         }
         let mut inside = from.wrapping_sub(first) as u32;
         if inside >= window as u32 {
-            // Bytes of several planes take turns: the window that follows is the likeliest.
+            // Bytes of several planes alternate: the next window is the likeliest.
             let mut left = starts.n;
             while inside >= window as u32 {
                 left = left.checked_sub(1)?;

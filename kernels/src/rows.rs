@@ -13,7 +13,7 @@ pub struct Rows {
     pub src: *const u8,
     /// The same in the destination.
     pub dst: *mut u8,
-    /// Of a run.
+    /// Bytes of a run.
     pub bytes: usize,
     /// Extents, the outer one first.
     pub n: [usize; 2],
@@ -21,15 +21,15 @@ pub struct Rows {
     pub by_src: [isize; 2],
     /// Destination strides.
     pub by_dst: [isize; 2],
-    /// By non-temporal stores.
+    /// Whether stores are non-temporal.
     pub stream: bool,
-    /// How many runs ahead the source is prefetched; 0: it is not.
+    /// Number of runs by which the source is prefetched ahead; 0: no prefetch.
     pub ahead: usize,
 }
 
-/// Bytes of a run from which memcpy finds the best way by itself.
+/// Bytes of a run from which memcpy is the fastest.
 pub(crate) const LONG: usize = 2048;
-/// First bytes of a long run that the processor does not foresee.
+/// First bytes of a long run, which the hardware does not prefetch.
 const FIRST: usize = 8 * LINE;
 /// Bytes between two bursts of prefetches.
 const STEP: usize = 4 * LINE;
@@ -43,7 +43,7 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
         let mut from = rows.src.wrapping_offset(i as isize * by_src[0]);
         let mut to = rows.dst.wrapping_offset(i as isize * by_dst[0]);
         let soon = rows.ahead as isize * by_src[1];
-        // Short runs in pieces, each of which prefetches as much of a later run.
+        // Short runs are copied in pieces, each of which prefetches as much of a later run.
         let step = if rows.ahead > 0 && bytes < LONG { STEP } else { bytes };
         let lines = if rows.ahead > 0 { FIRST } else { 0 };
         let mut j = 0;
@@ -53,7 +53,8 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
                 let piece = if bytes - at < 2 * step { bytes - at } else { step };
                 let next = from.wrapping_offset(soon).wrapping_add(at);
                 let mut line = 0;
-                // SAFETY: a part of the caller's run, or all of it; a prefetch touches nothing.
+                // SAFETY: a part of the caller's run, or all of it; a prefetch has no effect on
+                // memory.
                 unsafe {
                     while line < lines.min(piece) {
                         V::prefetch_near(next.wrapping_add(line));
@@ -70,7 +71,7 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
         }
         i += 1;
     }
-    // SAFETY: what waits is the caller's runs' own.
+    // SAFETY: the pending bytes belong to the caller's runs.
     unsafe {
         if rows.stream {
             writer.flush();
@@ -78,7 +79,7 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
     }
 }
 
-/// Part of a run, or all.
+/// Copies part of a run, or all.
 #[inline(always)]
 unsafe fn put<V: Vector>(
     writer: &mut Writer,
@@ -99,7 +100,7 @@ unsafe fn put<V: Vector>(
     }
 }
 
-/// 16 bytes and more: vectors, the last of which moves back over the one before.
+/// Copies 16 bytes or more by vectors, the last of which overlaps the previous one.
 #[inline(always)]
 pub(crate) unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's run, of 16 bytes at least; no part reaches beyond it.
@@ -131,29 +132,29 @@ pub(crate) unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize
     }
 }
 
-/// Rows of one item each, over and over.
+/// Rows that repeat one item each.
 #[derive(Clone, Copy)]
 pub struct Fill {
     /// The first row's item.
     pub src: *const u8,
     /// The first row.
     pub dst: *mut u8,
-    /// Of an item: at most [`FILL_MOST`].
+    /// Bytes of an item: at most [`FILL_MOST`].
     pub bytes: usize,
-    /// Rows, and items of each.
+    /// Number of rows, and of items per row.
     pub n: [usize; 2],
-    /// From one row's item to the next one's.
+    /// Source stride of rows.
     pub by_src: isize,
-    /// From row to row.
+    /// Destination stride of rows.
     pub by_dst: isize,
-    /// By non-temporal stores.
+    /// Whether stores are non-temporal.
     pub stream: bool,
 }
 
 /// Bytes of an item beyond which repeating it is a copy of runs.
 pub const FILL_MOST: usize = 64;
-/// Bytes of a pattern: as many items as make whole lines, and a line more, so that one can be read
-/// wherever it starts.
+/// Bytes of a pattern: as many items as make whole lines, and one more line, so that a line can be
+/// read at any offset.
 const PATTERN: usize = FILL_MOST * LINE + LINE;
 
 #[inline(always)]
@@ -167,12 +168,12 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
     let mut writer = Writer::new();
     let mut i = 0;
     while i < rows {
-        // SAFETY: the caller's item and row; the pattern has room for a period and a line more, and
-        // is read where it has been made.
+        // SAFETY: the caller's item and row; the pattern has room for a period and one more line,
+        // and only initialized bytes are read.
         unsafe {
             pattern_of(pattern, src, bytes, row.min(period + LINE));
             let (mut to, mut left, mut at) = (dst, row, 0);
-            // Whole lines come between the ends.
+            // Whole lines are between the ends.
             let head = (to as usize).wrapping_neg() % LINE;
             if row >= 2 * LINE {
                 put::<V>(&mut writer, fill.stream, to, pattern, head);
@@ -201,7 +202,7 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
         (src, dst) = (src.wrapping_offset(fill.by_src), dst.wrapping_offset(fill.by_dst));
         i += 1;
     }
-    // SAFETY: what waits is the end of the caller's row.
+    // SAFETY: the pending bytes are the end of the caller's row.
     unsafe {
         if fill.stream {
             writer.flush();
@@ -209,7 +210,7 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
     }
 }
 
-/// Makes `n` bytes of an item, over and over; of short items some more.
+/// Fills `n` bytes with a repeated item; more for short items.
 #[inline(always)]
 unsafe fn pattern_of(pattern: *mut u8, src: *const u8, bytes: usize, n: usize) {
     // SAFETY: the caller's item; there is room for two lines.
@@ -234,13 +235,13 @@ unsafe fn pattern_of(pattern: *mut u8, src: *const u8, bytes: usize, n: usize) {
     }
 }
 
-/// Bytes that follow one another in the destination, written by non-temporal stores of whole lines;
-/// the part of a line that is not complete waits here.
+/// Writes contiguous bytes by non-temporal stores of whole lines; an incomplete line is buffered
+/// here.
 pub struct Writer {
     line: MaybeUninit<Aligned>,
-    /// Where the next byte is expected.
+    /// The next address.
     next: *mut u8,
-    /// Bytes of the line that wait.
+    /// Number of buffered bytes of the line.
     held: usize,
 }
 
@@ -249,7 +250,7 @@ pub struct Writer {
 struct Aligned(#[allow(dead_code)] [u8; LINE]);
 
 impl Writer {
-    /// One that has written nothing.
+    /// An empty writer.
     #[inline(always)]
     pub const fn new() -> Writer {
         Writer { line: MaybeUninit::uninit(), next: core::ptr::null_mut(), held: 0 }
@@ -258,7 +259,7 @@ impl Writer {
     /// Writes `n` bytes to `to`.
     #[inline(always)]
     pub unsafe fn put<V: Vector>(&mut self, to: *mut u8, from: *const u8, n: usize) {
-        // SAFETY: the caller's bytes; what is held is less than a line.
+        // SAFETY: the caller's bytes; less than a line is buffered.
         unsafe {
             if to != self.next {
                 self.flush();
@@ -293,19 +294,20 @@ impl Writer {
         }
     }
 
-    /// Others write `n` bytes from `to` on, where a line begins: all that waits is before it.
+    /// Accounts for `n` bytes written elsewhere from `to` on, where a line begins: the buffered
+    /// bytes precede it.
     #[inline(always)]
     fn passes(&mut self, to: *mut u8, n: usize) {
         self.next = to.wrapping_add(n);
     }
 
-    /// Writes what waits.
+    /// Writes the buffered bytes.
     #[inline(always)]
     pub unsafe fn flush(&mut self) {
         let line: *const u8 = self.line.as_ptr().cast();
         if self.held > 0 {
             let (at, n) = (self.next.wrapping_sub(self.held), self.held);
-            // SAFETY: bytes that were given and have not been written yet.
+            // SAFETY: buffered bytes of the caller, not written yet.
             unsafe { copy_nonoverlapping(line, at, n) };
             self.held = 0;
         }
@@ -317,7 +319,7 @@ impl Writer {
 unsafe fn whole<V: Vector>(from: *const u8, to: *mut u8) {
     let mut k = 0;
     while k < LINE {
-        // SAFETY: the caller's bytes, to a place that is aligned.
+        // SAFETY: the caller's bytes, to an aligned address.
         unsafe { V::load(from.wrapping_add(k)).stream(to.wrapping_add(k)) };
         k += V::BYTES;
     }

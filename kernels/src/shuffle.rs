@@ -1,21 +1,21 @@
-//! Shuffles: a short period of bytes in any order. A program says of which windows of the source
-//! each cache line of the destination's period is made, and where each byte goes. One loop runs any
-//! program: load windows, permute them by twos, combine.
+//! Shuffles: a short period of bytes in any order. A program lists the source windows of each cache
+//! line of the destination's period, and the position of each byte. One loop executes any program:
+//! load windows, permute pairs of them, combine.
 use crate::LINE;
 use crate::vector::Vector;
 
-/// The byte of an [`Index`] that names none.
+/// The byte of an [`Index`] that selects no byte.
 pub const NONE: u8 = 0x80;
 
-/// A window of the source: where it is for each 16 bytes of the line. With windows of a whole line,
-/// these are the same.
+/// A window of the source: its offset for each 16 bytes of the line. With windows of a whole line,
+/// the offsets are equal.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Window {
     pub offsets: [isize; 4],
 }
 
-/// Byte `i` of a line is byte `i` of the two windows (of its lane) that follow one another, or
-/// comes from another pair ([`NONE`]).
+/// Byte `i` selects byte `i` of a line from two consecutive windows (of its lane), or [`NONE`]: it
+/// comes from another pair.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Index(pub [u8; LINE]);
@@ -23,53 +23,53 @@ pub struct Index(pub [u8; LINE]);
 /// A cache line of the destination.
 #[derive(Clone, Copy)]
 pub struct Line {
-    /// Where it is in the period.
+    /// Its offset in the period.
     pub dst: isize,
-    /// Which of its bytes are written.
+    /// A mask of the bytes that are written.
     pub mask: u64,
-    /// The first of its indexes; there is one for every two windows of its group.
+    /// The first of its indexes: one for every two windows of its group.
     pub index: usize,
 }
 
-/// Lines that are made of the same windows.
+/// Lines made of the same windows.
 #[derive(Clone, Copy)]
 pub struct Group {
     /// The first window.
     pub window: usize,
-    /// How many.
+    /// Number of them.
     pub windows: usize,
     /// The first line.
     pub line: usize,
-    /// How many.
+    /// Number of them.
     pub lines: usize,
 }
 
-/// What happens in each period, and how far apart periods are.
+/// The work of one period, and the strides of periods.
 #[derive(Clone, Copy)]
 pub struct Program<'a> {
     /// Lines that share windows.
     pub groups: &'a [Group],
     /// Lines of the destination's period.
     pub lines: &'a [Line],
-    /// What is loaded.
+    /// The windows that are loaded.
     pub windows: &'a [Window],
-    /// Where bytes come from.
+    /// The indexes of the permutations.
     pub indexes: &'a [Index],
-    /// What of the next periods is prefetched while one is made.
+    /// Offsets that are prefetched per period.
     pub soon: &'a [isize],
     /// Bytes from one period to the next in the source.
     pub by_src: isize,
-    /// The same in the destination.
+    /// Bytes from one period to the next in the destination.
     pub by_dst: isize,
-    /// Whether there are bytes in its lines that are not written: only with windows of a line.
+    /// Whether some bytes of its lines are not written: only with windows of a line.
     pub gaps: bool,
-    /// Bytes from the first period of this run to that of the next, whose start is prefetched at the
-    /// end of this one; 0 if there is none.
+    /// Bytes from the first period of this run to that of the next, which is prefetched at the end
+    /// of this one; 0: none.
     pub next: isize,
 }
 
-/// Bytes of periods that are run group by group: what they read and write stays in the first-level
-/// cache. So far ahead is prefetched, too.
+/// Bytes of periods that are executed group by group: their data stays in L1. Also the prefetch
+/// distance.
 const BLOCK: usize = 8192;
 
 /// How lines are written.
@@ -77,7 +77,7 @@ const BLOCK: usize = 8192;
 enum Store {
     Plain,
     Stream,
-    /// Only the bytes that a line's mask names.
+    /// Only the bytes of a line's mask.
     Some,
 }
 
@@ -87,7 +87,7 @@ impl Store {
         // SAFETY: the caller's bytes.
         unsafe {
             match self {
-                // Only where it is fast; whoever makes programs asks for a window of a line.
+                // Only where it is fast: programs with gaps have windows of a line.
                 Store::Some if V::WINDOW == LINE => all.store_some(to, line >> (k * V::BYTES)),
                 Store::Stream => all.stream(to),
                 _ => all.store(to),
@@ -96,17 +96,17 @@ impl Store {
     }
 }
 
-/// A part of a run that a group makes.
+/// The part of a run for one group.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     src: *const u8,
     dst: *mut u8,
-    /// Periods.
+    /// Number of periods.
     n: usize,
     by_src: isize,
     by_dst: isize,
     store: Store,
-    /// What is prefetched for each period, and from where on.
+    /// Prefetch offsets per period, and their base address.
     soon: &'a [isize],
     ahead: isize,
 }
@@ -128,7 +128,7 @@ pub(crate) unsafe fn run<V: Vector, const K: usize>(
     while at < n {
         let left = n - at;
         let last = left <= block;
-        // One group runs on without blocks until what it prefetches is in the next run.
+        // A single group needs no blocks until its prefetches reach the next run.
         let count = match (last, groups) {
             (true, _) => left,
             (_, 1) => left - block,
@@ -182,36 +182,36 @@ unsafe fn prefetch<V: Vector>(part: &Part, from: *const u8) {
     let from = from.wrapping_offset(part.ahead);
     let mut i = 0;
     while i < part.soon.len() {
-        // SAFETY: `i` is less than there are; a prefetch may go anywhere.
+        // SAFETY: `i` is in range; a prefetch of any address is harmless.
         unsafe { V::prefetch_near(from.wrapping_offset(*part.soon.get_unchecked(i))) };
         i += 1;
     }
 }
 
-/// Where vector `k` of window `w` of a group is.
+/// Loads vector `k` of window `w` of a group.
 #[inline(always)]
 unsafe fn load<V: Vector>(windows: *const Window, w: usize, k: usize, from: *const u8) -> V {
-    // SAFETY: the caller's windows, in what the caller may read.
+    // SAFETY: the caller's windows, in readable memory.
     unsafe {
         let offsets = (*windows.add(w)).offsets.as_ptr();
         V::load_windows(from, offsets.add(k * V::BYTES / 16))
     }
 }
 
-/// `G` lines of `N` windows, with windows and indexes in registers as far as these go.
+/// Makes `G` lines of `N` windows, with windows and indexes in registers if these suffice.
 #[inline(always)]
 unsafe fn lines<V: Vector, const N: usize, const G: usize, const K: usize>(
     program: &Program,
     group: &Group,
     part: Part,
 ) {
-    // SAFETY: a group's windows, lines and indexes are in the program; its windows are in what may be
-    // read, its lines in what may be written. Array indexes are below the constants.
+    // SAFETY: a group's windows, lines and indexes are in the program; its windows are readable,
+    // its lines writable. Array indexes are below the constants.
     unsafe {
         let windows = program.windows.as_ptr().add(group.window);
         let line = program.lines.as_ptr().add(group.line);
         let indexes = program.indexes.as_ptr();
-        // Copied, for all that is stored could change what is behind a pointer.
+        // A copy, since stores could alias memory behind a pointer.
         let mut at = [*windows; 4];
         let mut w = 1;
         while w < N {
@@ -276,7 +276,7 @@ unsafe fn lines<V: Vector, const N: usize, const G: usize, const K: usize>(
     }
 }
 
-/// Any number of lines of any number of windows.
+/// Makes any number of lines of any number of windows.
 #[inline(always)]
 unsafe fn any<V: Vector, const K: usize>(program: &Program, group: &Group, part: Part) {
     // SAFETY: as in `lines`.

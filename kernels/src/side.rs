@@ -1,7 +1,7 @@
-//! Where the rows and the columns of a transpose are: loops inside one another, and lists of them.
+//! The addresses of a transpose's rows and columns: nested loops, and lists of offsets.
 use crate::LINE;
 
-/// Loops of a side, at most.
+/// Maximum loops of a side.
 pub const SIDE_LOOPS: usize = 3;
 
 /// A loop of a side: its extent, and the bytes from one iteration to the next.
@@ -14,42 +14,43 @@ pub struct Step {
 }
 
 impl Step {
-    /// A loop that is not there.
+    /// An absent loop.
     pub const NONE: Step = Step { n: 1, by: 0 };
 }
 
-/// The rows of a matrix: loops inside one another, the innermost first.
+/// The rows of a matrix: nested loops, innermost first.
 #[derive(Clone, Copy)]
 pub struct Side {
     /// The loops; those beyond the last are [`Step::NONE`].
     pub loops: [Step; SIDE_LOOPS],
 }
 
-/// Where rows are, in bytes from the first one.
+/// Offsets of rows, in bytes from the first one.
 pub(crate) type List = *mut isize;
 
 impl Side {
-    /// One loop.
+    /// A side of one loop.
     #[inline(always)]
     pub const fn one(n: usize, by: isize) -> Side {
         Side { loops: [Step { n, by }, Step::NONE, Step::NONE] }
     }
 
-    /// Rows in all.
+    /// Total number of rows.
     #[inline(always)]
     pub const fn rows(&self) -> usize {
         let [a, b, c] = self.loops;
         a.n * b.n * c.n
     }
 
-    /// Whether all rows start in the same place of a cache line.
+    /// Whether all rows start at the same offset in a cache line.
     #[inline(always)]
     pub(crate) fn in_phase(&self) -> bool {
         let [a, b, c] = self.loops;
         ((a.by | b.by | c.by) as usize).is_multiple_of(LINE)
     }
 
-    /// Writes to `list` where `n` rows from row `first` on are. No vectors: once for all kernels.
+    /// Writes the offsets of `n` rows from row `first` on to `list`. Without vectors: compiled
+    /// once.
     #[inline(never)]
     pub(crate) unsafe fn list(&self, first: usize, n: usize, list: List) {
         let (mut iteration, mut at) = ([0; SIDE_LOOPS], 0isize);

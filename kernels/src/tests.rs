@@ -1,11 +1,11 @@
-//! Every method of every vector that this machine has next to the vector in plain Rust, which no
-//! processor is needed for; and that one next to what the trait says.
+//! Compares every method of every vector of this machine with the vector in plain Rust, and that
+//! one with the trait's documentation.
 use std::vec::Vec;
 
 use crate::portable::Emulated;
 use crate::vector::Vector;
 
-/// Bytes, some of them in a row of 64 that starts at a multiple of as many.
+/// Bytes aligned to 64.
 #[repr(align(64))]
 struct Bytes([u8; 1024]);
 
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What is stored, and that nothing beside it is.
+/// The stored bytes; checks that no others are written.
 unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
     let mut to = Bytes([0xa5; 1024]);
     let at = if stream { 64 } else { 67 };
@@ -42,7 +42,7 @@ unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
     to.0[stored].into()
 }
 
-/// What each method of `V` makes of random bytes: `done` of a name and the bytes.
+/// Calls each method of `V` with random bytes, and `done` with its name and result.
 unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)) {
     let mut random = Random(seed | 1);
     let from = random.bytes();
@@ -50,7 +50,7 @@ unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)
         let at = random.below(1024 - n + 1);
         from.0[at..at + n].as_ptr()
     };
-    // SAFETY: every place has room for what is read there; the caller has the instructions.
+    // SAFETY: every buffer has room for what is read; the caller has the instructions.
     unsafe {
         let (a, b) = (V::load(place(&mut random, 64)), V::load(place(&mut random, 64)));
         done("load", bytes(a, false));
@@ -137,13 +137,13 @@ fn vectors_of_neon() {
     compare::<crate::neon::Neon, Emulated<16, 16>>("Neon");
 }
 
-/// The trait's words, byte by byte.
+/// Checks the trait's documentation byte by byte.
 fn as_said<V: Vector>() {
     let mut random = Random(0x5eed);
     let from = random.bytes().0;
     let (lane, window) = (|i: usize| i % 16, V::WINDOW);
     let all = |byte: &dyn Fn(usize) -> u8| (0..V::BYTES).map(byte).collect::<Vec<u8>>();
-    // SAFETY: no instructions are needed, and places have room.
+    // SAFETY: no instructions are needed, and buffers have room.
     unsafe {
         let at = from.as_ptr();
         let (a, b) = (V::load(at), V::load(at.add(64)));
@@ -179,7 +179,7 @@ fn as_said<V: Vector>() {
         let mut stored = [0xa5; 160];
         a.store_windows(stored.as_mut_ptr(), 12);
         for (i, &byte) in stored.iter().enumerate() {
-            // The last window that reaches here.
+            // The last window that includes this byte.
             let mut places = (0..V::BYTES / window).rev();
             let place = places.find(|w| (12 * w..12 * w + window).contains(&i));
             assert_eq!(byte, place.map_or(0xa5, |w| from[w * window + i - 12 * w]), "{i}");

@@ -1,6 +1,6 @@
-//! The micro-kernels of transposes: blocks of rows and columns. Elements of 1, 2, 4, 8 and 16 bytes
-//! are transposed in registers, tile by tile, by one function for each size and vector; those of
-//! other sizes are moved one by one, or widened to one of these.
+//! The micro-kernels of transposes: they transpose blocks of rows and columns. Elements of 1, 2, 4,
+//! 8 and 16 bytes are transposed in registers, tile by tile, by one function for each size and
+//! vector; those of other sizes are copied one by one, or widened to one of these.
 use core::ptr::{copy_nonoverlapping, null, null_mut};
 
 use crate::LINE;
@@ -8,22 +8,22 @@ use crate::rows::Writer;
 use crate::side::List;
 use crate::vector::Vector;
 
-/// What a level does for transposes.
+/// A level's functions for transposes.
 pub(crate) struct MicroKernels {
-    /// Bytes of its vectors: for single bytes, and for larger elements.
+    /// Vector sizes in bytes: for single bytes, and for larger elements.
     pub(crate) bytes: [usize; 2],
-    /// Transposes a block of elements of so many bytes by these.
+    /// Transposes a block of elements of so many bytes by these vectors.
     pub(crate) wide: unsafe fn(usize, &Block),
-    /// The same by vectors of 16 bytes; and elements of other sizes.
+    /// As `wide`, by vectors of 16 bytes and for elements of any size.
     pub(crate) narrow: unsafe fn(usize, &Block),
-    /// Takes rows out of the stage.
+    /// Writes rows of the stage to the destination.
     pub(crate) leave: unsafe fn(&Leave),
     /// [`Writer::put`].
     pub(crate) put: unsafe fn(&mut Writer, *mut u8, *const u8, usize),
 }
 
-/// Rows that are needed soon: some lines of each `every`th one from `first` on are prefetched.
-/// Memory gives some lines of a row faster than single ones.
+/// Rows to prefetch: some lines of each `every`th one from `first` on. Several lines of a row load
+/// faster than single ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Soon {
     pub(crate) src: *const u8,
@@ -36,7 +36,7 @@ pub(crate) struct Soon {
 }
 
 impl Soon {
-    /// Rows `i` to `i + n`, as far as there are some.
+    /// Prefetches for rows `i` to `i + n`, where they exist.
     #[inline(always)]
     unsafe fn prefetch<V: Vector>(&self, i: usize, n: usize) {
         let end = self.n.min(i + n);
@@ -56,27 +56,28 @@ impl Soon {
     }
 }
 
-/// Rows and columns that are transposed at once: where their first elements are, and where each is.
+/// Rows and columns that are transposed together: the addresses of their first elements, and their
+/// offsets.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) src: *const u8,
     pub(crate) dst: *mut u8,
     pub(crate) rows: List,
     pub(crate) columns: List,
-    /// Rows and columns: a tile's at least. The last tiles move back over their predecessors and
+    /// Rows and columns: at least those of a tile. The last tiles overlap the previous ones and
     /// write the same bytes again.
     pub(crate) n: [usize; 2],
-    /// By non-temporal stores: only with vectors of a whole line.
+    /// Whether stores are non-temporal: only with vectors of a whole line.
     pub(crate) stream: bool,
-    /// Of elements of other sizes, up to two more may be read behind each row and be overwritten
-    /// behind each column; null: they may not.
+    /// For elements of other sizes: up to two more may be read behind each row and overwritten
+    /// behind each column; null: none may.
     pub(crate) loose: *const Permutations,
-    /// What is prefetched meanwhile.
+    /// The rows that are prefetched meanwhile.
     pub(crate) soon: Soon,
 }
 
 impl Block {
-    /// None.
+    /// No rows or permutations.
     pub(crate) const NONE: Block = Block {
         src: null(),
         dst: null_mut(),
@@ -88,7 +89,7 @@ impl Block {
         soon: Soon { src: null(), rows: null_mut(), n: 0, every: 1, first: 0, lines: 0 },
     };
 
-    /// Where a row and a column meet, and where the lists go on from there.
+    /// The tile at a row and a column, and the rest of the lists from there.
     #[inline(always)]
     unsafe fn at(&self, item: usize, row: usize, column: usize) -> At {
         // SAFETY: both are listed.
@@ -108,8 +109,8 @@ struct At {
 }
 
 impl At {
-    /// Stores `N` times `E` vectors to their columns. Two loops, for one with a branch inside would not
-    /// be unrolled, nor vectors be kept in registers.
+    /// Stores `N` times `E` vectors to their columns. Two loops: one with a branch inside would not
+    /// be unrolled, and its vectors not stay in registers.
     #[inline(always)]
     unsafe fn store<V: Vector, const E: usize, const N: usize>(
         &self,
@@ -135,7 +136,8 @@ impl At {
     }
 }
 
-/// Transposes a block: `B` for single bytes, `W` for larger elements of a size that is a power of two.
+/// Transposes a block: `B` for single bytes, `W` for larger elements of a size that is a power of
+/// two.
 #[inline(always)]
 pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
     // SAFETY: guaranteed by the caller.
@@ -150,7 +152,7 @@ pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
     }
 }
 
-/// The same by vectors of 16 bytes, of elements of any size.
+/// As `wide`, by vectors of 16 bytes and for elements of any size.
 #[inline(always)]
 pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
     // SAFETY: guaranteed by the caller.
@@ -162,7 +164,7 @@ pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
     }
 }
 
-/// Elements of `S` bytes; tiles are `E` = `16 / S` columns wide, and as high as a vector is long.
+/// Transposes elements of `S` bytes; tiles are `E` = `16 / S` columns wide, and a vector high.
 #[inline(always)]
 unsafe fn transposed<V: Vector, const S: usize, const E: usize>(block: &Block) {
     let high = V::BYTES / S;
@@ -209,7 +211,7 @@ unsafe fn tile<V: Vector, const S: usize, const E: usize>(at: At) -> [V; E] {
     }
 }
 
-/// Rounds of zips on `E` vectors: each brings elements one power of two nearer to their places.
+/// Rounds of zips on `E` vectors: a butterfly network, one power of two per round.
 #[inline(always)]
 unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [V; E] {
     let mut round = 1;
@@ -217,7 +219,7 @@ unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [
         let old = rows;
         let mut i = 0;
         while i < E / 2 {
-            // SAFETY: registers alone.
+            // SAFETY: no memory is accessed.
             [rows[2 * i], rows[2 * i + 1]] = unsafe { old[i].zip::<S>(old[i + E / 2]) };
             i += 1;
         }
@@ -226,8 +228,8 @@ unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [
     rows
 }
 
-/// A square: `BYTES` of each of `BYTES / S` source rows become as many destination rows of `BYTES`.
-/// Each source row is loaded once. `L` lanes are a vector.
+/// A square tile: `BYTES` of each of `BYTES / S` source rows become as many destination rows of
+/// `BYTES`. Each source row is loaded once. `L` lanes are a vector.
 #[inline(always)]
 unsafe fn square<V: Vector, const S: usize, const E: usize, const L: usize>(at: At, stream: bool) {
     // SAFETY: the caller's rows and columns.
@@ -252,7 +254,7 @@ unsafe fn square<V: Vector, const S: usize, const E: usize, const L: usize>(at: 
     }
 }
 
-/// Columns of a tile of elements of another size.
+/// Columns of a tile of elements of odd size.
 #[inline(always)]
 pub(crate) const fn odd_columns(item: usize) -> usize {
     match item {
@@ -262,14 +264,14 @@ pub(crate) const fn odd_columns(item: usize) -> usize {
     }
 }
 
-/// Permutations of 16 bytes: elements of another size to a power of two, and back.
+/// Permutations of 16 bytes: elements of odd size to a power of two, and back.
 pub(crate) struct Permutations {
     widen: [u8; 16],
     narrow: [u8; 16],
 }
 
 impl Permutations {
-    /// None.
+    /// No rows or permutations.
     pub(crate) const NONE: Permutations = Permutations { widen: [0; 16], narrow: [0; 16] };
 
     /// Those for elements of `item` bytes.
@@ -292,14 +294,14 @@ impl Permutations {
     }
 }
 
-/// A block of elements of another size.
+/// Transposes a block of elements of odd size.
 #[inline(always)]
 unsafe fn odd<N: Vector>(item: usize, block: &Block) {
     let (rows, mut d) = (block.n[0], 0);
     // SAFETY: the caller's rows and columns.
     unsafe {
         while d < rows {
-            // Some rows, so that prefetches are spread.
+            // A few rows, so that prefetches are spread.
             let n = [if rows - d < 16 { rows - d } else { 16 }, block.n[1]];
             block.soon.prefetch::<N>(d, n[0]);
             let At { src, dst, rows, columns } = block.at(item, d, 0);
@@ -315,7 +317,7 @@ unsafe fn odd<N: Vector>(item: usize, block: &Block) {
     }
 }
 
-/// MicroKernels of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane, and
+/// Tiles of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane, and
 /// rows and columns are multiples of `E`.
 #[inline(always)]
 unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item: usize) {
@@ -348,7 +350,7 @@ unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item
     }
 }
 
-/// Moves elements one by one: each as two that overlap. No vectors: once for all kernels.
+/// Copies elements one by one: each as two that overlap. Without vectors: compiled once.
 #[inline(never)]
 pub(crate) unsafe fn elements(block: &Block, item: usize) {
     // SAFETY: the caller's rows and columns; two `T` that overlap are an element.
@@ -364,7 +366,7 @@ pub(crate) unsafe fn elements(block: &Block, item: usize) {
     }
 }
 
-/// Elements as a `T`, and another one `second` bytes behind it.
+/// Copies each element as a `T` and another one `second` bytes behind it.
 #[inline(always)]
 unsafe fn moved<T: Copy>(block: &Block, item: usize, second: usize) {
     let Block { src, dst, rows, columns, n, .. } = *block;
@@ -391,38 +393,37 @@ unsafe fn moved<T: Copy>(block: &Block, item: usize, second: usize) {
     }
 }
 
-/// Rows that leave the stage for the destination.
+/// Rows to write from the stage to the destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Leave {
-    /// The first row in the stage, behind the 64 bytes that are carried over, and from one to the
-    /// next.
+    /// The first row in the stage, behind its 64 carried bytes, and the stride of rows.
     pub(crate) from: *mut u8,
     pub(crate) pitch: usize,
-    /// Where each row goes.
+    /// The destination of each row.
     pub(crate) dst: *mut u8,
     pub(crate) columns: List,
     pub(crate) rows: usize,
-    /// New bytes of each.
+    /// New bytes of each row.
     pub(crate) bytes: usize,
-    /// A line for each row: what is carried over from band to band; null: nothing is, for all rows
-    /// are whole lines.
+    /// A line per row: the bytes carried over from band to band; null: none, since all rows are
+    /// whole lines.
     pub(crate) carry: *mut u8,
     /// Whether these are the first or the last bytes of the rows.
     pub(crate) first: bool,
     pub(crate) last: bool,
 }
 
-/// Rows leave the stage in whole lines; what is left of each is carried over, or leaves as it is.
+/// Writes rows of the stage in whole lines; the rest of each is carried over, or written as it is.
 #[inline(always)]
 pub(crate) unsafe fn leave<V: Vector>(leave: &Leave) {
     let Leave { mut from, mut carry, bytes: n, .. } = *leave;
     let carries = !carry.is_null();
     let mut c = 0;
     while c < leave.rows {
-        // SAFETY: the caller's rows and places in its space.
+        // SAFETY: the caller's rows, and buffers of its space.
         unsafe {
             let row = leave.dst.wrapping_offset(*leave.columns.add(c));
-            // Where the first whole line starts in the stage: 1 to 64.
+            // Offset of the first whole line in the stage: 1 to 64.
             let mut at = LINE - row as usize % LINE;
             let (dst, end) = (row.wrapping_sub(LINE), n + LINE);
             if carries && leave.first {

@@ -1,12 +1,12 @@
 //! Transposes of matrices, whose rows are dense in the source and whose columns are dense in the
 //! destination.
 //!
-//! Two macro-kernels hand out blocks to the micro-kernels of a level: `tiles` writes to the
-//! destination, or to a linear stage, as it is; `staged` is for what does not stay in the caches:
-//! bands of source rows, prefetched, and whole cache lines by non-temporal stores. Where destination
-//! rows start at different places of a line, tiles are put into the stage, and lines leave it
-//! wherever they start; the part of a line that is not complete yet is carried over to the next
-//! band. Neither has vectors of its own: both are compiled once for all levels.
+//! Two macro-kernels call the micro-kernels of a level for blocks: `tiles` writes directly to the
+//! destination, or to a linear stage; `staged` is for data beyond the caches: it prefetches bands
+//! of source rows, and writes whole cache lines by non-temporal stores. If destination rows start
+//! at different offsets in a line, tiles are written to the stage, and from there whole lines to
+//! the destination; a partial line is carried over to the next band. Neither uses vectors: both are
+//! compiled once for all levels.
 use core::ptr::{null, null_mut};
 
 use crate::LINE;
@@ -24,22 +24,22 @@ pub struct Matrix {
     pub dst: *mut u8,
     /// The source's rows: the destination is dense in these loops.
     pub rows: Side,
-    /// The destination's rows: the source is dense in these.
+    /// The destination's rows: the source is dense in these loops.
     pub columns: Side,
 }
 
 /// How a matrix is transposed.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// By non-temporal stores.
+    /// Whether stores are non-temporal.
     pub stream: bool,
-    /// Cache lines of a destination row that are written at a time, at most [`LINES_MOST`].
+    /// Cache lines of a destination row that are written together, at most [`LINES_MOST`].
     pub lines: usize,
-    /// Through the stage: the output does not fit into the second-level cache.
+    /// Whether to use the stage: the output does not fit into L2.
     pub stage: bool,
-    /// How many matrices.
+    /// Number of matrices.
     pub matrices: usize,
-    /// How many bytes apart they are in the source and in the destination.
+    /// Their strides in the source and in the destination, in bytes.
     pub next: [isize; 2],
 }
 
@@ -47,14 +47,14 @@ pub struct How {
 pub const LINES_MOST: usize = 8;
 /// Largest element.
 pub const ELEMENT_MOST: usize = 64;
-/// Bytes of destination rows that follow one another up to which they leave the stage as one run.
+/// Maximum bytes of contiguous destination rows that are written from the stage as one run.
 const JOINED: usize = 8 * LINE;
-/// Bytes of matrices that leave it together: few, so that loads and stores do not come in phases.
+/// Bytes of matrices that are written from it together: few, so that loads and stores interleave.
 const RUN: usize = TRANSPOSED / 4;
 /// Lines of a source row that are prefetched together: a power of two.
 const GROUP: usize = 4;
 
-/// What is listed for `tiles`: first rows and columns, and how many.
+/// The lists of `tiles`: first rows and columns, and their numbers.
 #[derive(Clone, Copy, PartialEq)]
 struct Listed {
     rows: [usize; 2],
@@ -70,7 +70,7 @@ pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space
     let item = item.clamp(1, ELEMENT_MOST);
     let [n_dst, n_src] = [matrix.rows.rows(), matrix.columns.rows()];
     let line = (LINE / item).max(1);
-    // SAFETY: places in the caller's space.
+    // SAFETY: buffers of the caller's space.
     let (rows, columns) = unsafe {
         let lists = space.lists;
         (list(&raw mut (*lists).tile_rows), list(&raw mut (*lists).tile_columns))
@@ -114,11 +114,11 @@ struct Part {
     columns: usize,
 }
 
-/// Elements of one size, and what transposes them.
+/// The size of elements, and the functions that transpose them.
 struct Transpose<'a> {
     micro: &'a MicroKernels,
     item: usize,
-    /// Whether no register holds a power of two of them.
+    /// Whether their size is not a power of two up to a register's.
     odd: bool,
     /// Columns of a tile.
     tile: usize,
@@ -134,13 +134,13 @@ impl<'a> Transpose<'a> {
         Transpose { micro, item, odd, tile, space, listed: Listed::NONE }
     }
 
-    /// Bytes of an element: the compiler sees that these are some.
+    /// Bytes of an element, visibly not 0 to the compiler.
     #[inline(always)]
     fn item(&self) -> usize {
         self.item.clamp(1, ELEMENT_MOST)
     }
 
-    /// Bytes of vectors.
+    /// Bytes of a vector.
     #[inline(always)]
     fn bytes(&self, narrow: bool) -> usize {
         let [one, more] = self.micro.bytes;
@@ -162,12 +162,12 @@ impl<'a> Transpose<'a> {
     #[inline(always)]
     unsafe fn block(&self, narrow: bool, block: &Block) {
         let kernel = if narrow | self.odd { self.micro.narrow } else { self.micro.wide };
-        // SAFETY: the caller's block; the level's.
+        // SAFETY: the caller's block; the level's instructions.
         unsafe { kernel(self.item, block) }
     }
 
-    /// MicroKernels straight to the destination. The last ones of a row or column move back over their
-    /// predecessors and write the same bytes again: there are at least a tile's rows and columns.
+    /// Transposes tiles directly to the destination. The last ones of a row or column overlap the
+    /// previous ones and write the same bytes again: there are at least a tile's rows and columns.
     unsafe fn tiles(
         &mut self,
         narrow: bool,
@@ -179,7 +179,7 @@ impl<'a> Transpose<'a> {
         let item = self.item();
         let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
         let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
-        // SAFETY: the caller's rows and columns, and places in its space.
+        // SAFETY: the caller's rows and columns, and buffers of its space.
         unsafe {
             let rows = list(&raw mut (*self.space.lists).tile_rows);
             let columns = list(&raw mut (*self.space.lists).tile_columns);
@@ -242,17 +242,17 @@ pub(crate) unsafe fn any(
     let row = n_dst * item;
     let (whole, joined) = (n_src * row, joins(first, how, row, n_src));
     let stages = how.stage && row >= 4 * LINE && n_src * item >= 2 * LINE && !joined;
-    // Columns that are transposed at a time: all; or, if the destination's rows follow one another, some
-    // that fit into the stage, from where they leave as one run.
+    // Columns that are transposed together: all; or, if the destination's rows are contiguous, some
+    // that fit into the stage, to be written as one run.
     let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
     let some = some.max(16);
     let block = if joined && n_src > some { some } else { n_src };
-    // SAFETY: a place in the caller's space; the rest is guaranteed by the caller.
+    // SAFETY: a buffer of the caller's space; the rest is guaranteed by the caller.
     unsafe {
         let stage: *mut u8 = space.transposed();
         let mut writer = Writer::new();
         let mut held = 0;
-        // Blocks start where source lines do, if all rows start in the same place.
+        // Blocks start at source lines, if all rows have the same offset in a line.
         let squares = !transpose.odd && item > 2 && joined && first.rows.in_phase();
         let mut i = 0;
         while i < how.matrices {
@@ -268,7 +268,7 @@ pub(crate) unsafe fn any(
             }
             let mut s = 0;
             while s < n_src {
-                // What is left is at least a tile.
+                // The rest is at least a tile.
                 let left = n_src - s;
                 let count = if left <= block {
                     left
@@ -306,7 +306,7 @@ pub(crate) unsafe fn any(
     }
 }
 
-/// Whether destination rows follow one another, and several fit into the stage.
+/// Whether destination rows are contiguous, and several fit into the stage.
 #[inline(always)]
 fn joins(matrix: &Matrix, how: &How, row: usize, n: usize) -> bool {
     let Step { n: inner, by } = matrix.columns.loops[0];
@@ -317,7 +317,7 @@ fn joins(matrix: &Matrix, how: &How, row: usize, n: usize) -> bool {
         && (n >= LINE || how.next[1] == (n * row) as isize)
 }
 
-/// At how many of so many steps rows are prefetched, each time others.
+/// At how many of these steps rows are prefetched, each time different ones.
 #[inline(always)]
 const fn steps(n: usize) -> usize {
     match n {
@@ -327,33 +327,32 @@ const fn steps(n: usize) -> usize {
     }
 }
 
-/// The macro-kernel: bands of source rows, whole lines of the destination at a time, which leave
-/// the tiles for the destination or for the stage. The ends of rows are made by narrow tiles,
-/// together with what is beside them.
+/// The macro-kernel for bands of source rows: tiles write whole lines to the destination or to the
+/// stage. Narrow tiles handle the ends of rows, together with the columns beside them.
 unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) {
     let Transpose { odd, tile, space, .. } = *transpose;
     let item = transpose.item();
-    // Elements beside the squares.
+    // The elements outside of square tiles.
     let mut ends = Transpose { listed: Listed::NONE, ..*transpose };
     let high = transpose.high(true);
     let (n_dst, n_src) = (matrix.rows.rows(), matrix.columns.rows());
-    // Columns at a time; rows that make a whole line, or that many columns of an odd size.
+    // Columns per step; rows that make a whole line, or as many columns of an odd size.
     let some = if odd { odd_columns(item) } else { 1 };
     let line = LINE / item / some * some;
     let line = line.max(1);
     let misplaced = (matrix.dst as usize).wrapping_neg() % LINE;
-    // Whether all destination rows start in the same place of a line, and elements in it.
+    // Whether all destination rows start at the same offset in a line, a multiple of an element.
     let alike = !odd && matrix.columns.in_phase() && misplaced.is_multiple_of(item);
     let stages = how.stream && (!alike || transpose.bytes(false) < LINE);
     let carries = stages && !alike;
     let head = if how.stream && alike { misplaced / item } else { 0 };
-    // Whole source lines, if all source rows start in the same place.
+    // Whole source lines, if all source rows start at the same offset in a line.
     let lead = if !odd && matrix.rows.in_phase() {
         (matrix.src as usize).wrapping_neg() % LINE / item
     } else {
         0
     };
-    // Lines that a group of lines at any place is in.
+    // Lines that a group spans at any offset.
     let group_lines = if !odd && matrix.rows.in_phase() { GROUP } else { GROUP + 1 };
     // Bytes of up to two more elements of an odd size are read, in the same row.
     let columns = (n_src - lead - if odd { 2 } else { 0 }) / line * line;
@@ -362,7 +361,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
     let least = if odd { 2 } else { 1 };
     let most = (how.lines.max(least) * line).min(BAND / line * line);
     let pitch = (most * item).next_multiple_of(LINE) + 2 * LINE;
-    // SAFETY: the caller's rows and columns, and places in its space.
+    // SAFETY: the caller's rows and columns, and buffers of its space.
     unsafe {
         let lists = space.lists;
         let transposed: *mut u8 = space.transposed();
@@ -372,7 +371,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
         let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).transposed));
         let own = Side::one(line, pitch as isize);
         own.list(0, line, out);
-        // Of no use, and not worth the time, where tiles are transposed in registers.
+        // Not needed where tiles are transposed in registers.
         let permutations = if odd { Permutations::new(item) } else { Permutations::NONE };
         matrix.rows.list(0, most.min(n_dst), next);
         let mut strip = 0;
@@ -383,7 +382,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
             let last = if strip + strip_n == columns { tail } else { 0 };
             let mut d = 0;
             while d < n_dst {
-                // What is carried over in the end leaves with the last rows: some are left.
+                // The last carried bytes are written with the last rows: some are left.
                 let left = n_dst - d - usize::from(carries);
                 let whole = d >= head && left >= line;
                 let band = if whole { most.min(left / line * line) } else { 0 };
@@ -394,8 +393,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
                 } else {
                     n_dst
                 };
-                // Beyond the ends of these rows come the next band's, the next strip's, or the next
-                // matrix's.
+                // After the ends of these rows follow the next band's, strip's, or matrix's.
                 (rows, next) = (next, rows);
                 let (begin, end) = ((lead + strip) * item, strip_n * item);
                 let (start, next_src) = if to < n_dst {
@@ -416,7 +414,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
                     let src = matrix.src.wrapping_add(at * item);
                     if whole {
                         // While a group of lines is transposed, the next one of each row is
-                        // prefetched: at each step of some rows.
+                        // prefetched: some rows per step.
                         let step = s / line;
                         let group = step / GROUP * GROUP;
                         let every = steps(strip_n / line - group);
@@ -452,7 +450,7 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
                         };
                         transpose.block(false, &block);
                     } else {
-                        // The last rows, behind what was carried over.
+                        // The last rows, behind the carried bytes.
                         let dst = transposed.wrapping_add(LINE).wrapping_sub(d * item);
                         let matrix = Matrix { src, dst, rows: matrix.rows, columns: own };
                         let row = d.min(n_dst - high);
@@ -474,7 +472,8 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
                     }
                     s += line;
                 }
-                // Beside the squares; or, at the ends of destination rows, all columns.
+                // The columns outside of square tiles; at the ends of destination rows, all
+                // columns.
                 let sides = if whole || carries {
                     [(0, first), (n_src - last, last)]
                 } else {

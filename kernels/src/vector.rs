@@ -1,23 +1,22 @@
-//! What the kernels need of an instruction set.
+//! The interface between the kernels and an instruction set.
 
-/// A vector register, seen as lanes of 16 bytes.
+/// A vector register of lanes of 16 bytes.
 ///
 /// # Safety
-/// Whoever calls a method runs on a processor that has the vector's instructions, in a function
-/// compiled for them (or else is slow); the methods that take addresses say what is read or written
-/// there. Addresses need no alignment but [`Vector::stream`]'s. Loads of several lanes are given for
-/// vectors of one.
+/// The processor has the vector's instructions; the calling function should be compiled for them,
+/// or it is slow. Methods that take addresses state what they access. Only [`Vector::stream`] needs
+/// alignment. Defaults of multi-lane loads are for vectors of one lane.
 pub trait Vector: Copy {
-    /// Bytes of it: 16, 32 or 64.
+    /// Size in bytes: 16, 32 or 64.
     const BYTES: usize;
-    /// Bytes that an index of [`Vector::permute`] reaches: 16 (of the same lane), or all.
+    /// Bytes that an index of [`Vector::permute`] addresses: 16 (of the same lane), or all.
     const WINDOW: usize;
-    /// The `BYTES` bytes at `at`.
+    /// Loads `BYTES` bytes.
     ///
     /// # Safety
     /// They are readable.
     unsafe fn load(at: *const u8) -> Self;
-    /// Lane `l` is the 16 bytes at `at + rows[l * apart]`.
+    /// Loads lane `l` from the 16 bytes at `at + rows[l * apart]`.
     ///
     /// # Safety
     /// They are readable, as are the offsets.
@@ -27,9 +26,9 @@ pub trait Vector: Copy {
         // SAFETY: the caller's lane, and its offset.
         unsafe { Self::load(at.wrapping_offset(*rows)) }
     }
-    /// The same of neighbouring lanes: lane `l` of vector `c` is the 16 bytes at
-    /// `at + rows[l * apart] + 16 * c`; with as many vectors as one has lanes, each source line is
-    /// read once, and whole. The rest are any vectors.
+    /// As above, for neighbouring lanes: lane `l` of vector `c` is the 16 bytes at `at + rows[l *
+    /// apart] + 16 * c`; with as many vectors as one has lanes, each source line is read once, in
+    /// whole. The other vectors are unspecified.
     ///
     /// # Safety
     /// `BYTES` bytes are readable at each `at + rows[l * apart]`, as are the offsets.
@@ -38,7 +37,7 @@ pub trait Vector: Copy {
         // SAFETY: the caller's bytes.
         [unsafe { Self::load_lanes(at, rows, apart) }; 4]
     }
-    /// Each window from its own offset. With one window, the first offset is its.
+    /// Loads each window from its own offset. A single window uses the first offset.
     ///
     /// # Safety
     /// A window is readable at each, and as many offsets as there are windows.
@@ -52,8 +51,8 @@ pub trait Vector: Copy {
     /// # Safety
     /// They are writable.
     unsafe fn store(self, at: *mut u8);
-    /// Stores the bytes whose bits are set, and touches no others. Fast only with windows of a whole
-    /// line.
+    /// Stores the bytes whose bits are set, and accesses no others. Fast only with windows of a
+    /// whole line.
     ///
     /// # Safety
     /// Bytes whose bits are set are writable; the mask has a bit for each byte.
@@ -70,57 +69,58 @@ pub trait Vector: Copy {
             i += 1;
         }
     }
-    /// A non-temporal store.
+    /// Stores `BYTES` bytes by a non-temporal store.
     ///
     /// # Safety
     /// `BYTES` bytes are writable, and `at` is a multiple of `BYTES`.
     unsafe fn stream(self, at: *mut u8);
-    /// The elements of `S` bytes of both, alternating: of the low halves of all lanes, and of the
-    /// high halves.
+    /// Interleaves the elements of `S` bytes of both: the low halves of all lanes, and the high
+    /// halves.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn zip<const S: usize>(self, other: Self) -> [Self; 2];
-    /// Byte `i` is the byte of its window that `index[i]`, less than `WINDOW`, names, or 0 where
-    /// that is 0x80.
+    /// Byte `i` is byte `index[i]`, less than `WINDOW`, of its window, or 0 where the index is
+    /// 0x80.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn permute(self, index: Self) -> Self;
     /// Byte `i` is byte `index[i]`, less than `2 * WINDOW`, of two windows, `self`'s and then
     /// `other`'s; any byte where the index has its top bit set.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn permute2(self, other: Self, index: Self) -> Self;
     /// Byte `i` is `under`'s where the top bit of `index[i]` is set, and else `self`'s.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn over(self, under: Self, index: Self) -> Self;
-    /// Each eight bytes, as a number of 64 bits, so many bits (less than 64) up: times a power of two.
+    /// Shifts each eight bytes, as a number of 64 bits, left by `bits` (less than 64).
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn up(self, bits: usize) -> Self;
-    /// The same down.
+    /// Shifts them right.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn down(self, bits: usize) -> Self;
-    /// Bits of `self` where the mask's are set, and else of `other`.
+    /// Bits of `self` where the mask's are set, else of `other`.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn mixed(self, other: Self, mask: Self) -> Self;
-    /// Stores windows `apart` bytes apart, in order: of what overlaps, the later one's stays.
+    /// Stores windows `apart` bytes apart, in order: later ones overwrite earlier ones.
     ///
     /// # Safety
     /// The bytes are writable.
     #[inline(always)]
     unsafe fn store_windows(self, at: *mut u8, apart: usize) {
         let (mut bytes, mut i) = ([0u8; 64], 0);
-        // SAFETY: the caller's bytes; no vector is longer, and windows of part of one have 16.
+        // SAFETY: the caller's bytes; no vector is longer, and windows smaller than a vector have
+        // 16 bytes.
         unsafe {
             if Self::WINDOW == Self::BYTES {
                 return self.store(at);
@@ -133,15 +133,15 @@ pub trait Vector: Copy {
             }
         }
     }
-    /// Prefetches a cache line, of any address, into the second-level cache. Not into the first
-    /// level: of rows that are a power of two apart it has room for 8, and would lose the others.
+    /// Prefetches a cache line, at any address, into L2. Not into L1: its sets hold 8 rows that are
+    /// a power of two apart, and would evict the others.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn prefetch(at: *const u8);
-    /// The same into the first level, for what is read in order.
+    /// Prefetches a cache line into L1, for data that is read in order.
     ///
     /// # Safety
-    /// The trait's.
+    /// As for the trait.
     unsafe fn prefetch_near(at: *const u8);
 }

@@ -1,5 +1,5 @@
-//! AVX2 and AVX-512 vectors. 32-bit x86 has too few registers for them: its kernels are the portable
-//! ones.
+//! AVX2 and AVX-512 vectors. 32-bit x86 has too few registers for them and uses the portable
+//! kernels.
 #[cfg(target_arch = "x86")]
 use core::arch::x86::{__cpuid, __cpuid_count, _xgetbv};
 #[cfg(target_arch = "x86_64")]
@@ -7,11 +7,11 @@ use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
 use crate::Level;
 
-/// The highest level of the processor at hand.
+/// The highest level of this processor.
 pub(crate) fn detected() -> Level {
     #[target_feature(enable = "xsave")]
     fn saved() -> u64 {
-        // SAFETY: called where the system has switched it on.
+        // SAFETY: called only if the system has enabled it.
         unsafe { _xgetbv(0) }
     }
     if cfg!(miri) {
@@ -34,7 +34,7 @@ pub(crate) fn detected() -> Level {
     }
 }
 
-/// Casts have vectors there.
+/// Casts use vectors there.
 #[cfg(target_arch = "x86")]
 pub(crate) static AVX2: crate::Kernels =
     crate::Kernels { level: Level::Avx2, ..crate::portable::PORTABLE };
@@ -53,11 +53,11 @@ pub(crate) mod vectors {
     pub(crate) struct X16(__m128i);
     #[derive(Clone, Copy)]
     pub(crate) struct X32(__m256i);
-    /// With permutations in lanes, or (VBMI) across all of it.
+    /// With permutations in lanes, or (VBMI) across the whole vector.
     #[derive(Clone, Copy)]
     pub(crate) struct X64<const WINDOW: usize>(__m512i);
 
-    /// What differs between widths by the names of instructions alone.
+    /// Methods that differ between widths only by the names of instructions.
     macro_rules! alike {
         (
             $load:ident, $store:ident, $stream:ident,
@@ -117,7 +117,7 @@ pub(crate) mod vectors {
         };
     }
 
-    /// The same of permutations in lanes.
+    /// Permutations in lanes, likewise.
     macro_rules! in_lanes {
         ($shuffle:ident, $add:ident, $set:ident, $or:ident, $blend:ident) => {
             #[inline(always)]
@@ -240,7 +240,7 @@ pub(crate) mod vectors {
         );
         #[inline(always)]
         unsafe fn store_some(self, at: *mut u8, mask: u64) {
-            // SAFETY: the caller's bytes; what is masked is not touched.
+            // SAFETY: the caller's bytes; masked bytes are not accessed.
             unsafe { _mm512_mask_storeu_epi8(at.cast(), mask, self.0) }
         }
         #[inline(always)]
@@ -257,7 +257,7 @@ pub(crate) mod vectors {
             unsafe {
                 let row = |i: usize| Self::load(at.wrapping_offset(*rows.add(i * apart))).0;
                 let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-                // The lower halves of two rows, and the upper ones; of these every other lane.
+                // The lower halves of two rows, and the upper ones; then every other lane of these.
                 let low = _mm512_shuffle_i64x2::<0x44>(a, b);
                 let low_2 = _mm512_shuffle_i64x2::<0x44>(c, d);
                 let high = _mm512_shuffle_i64x2::<0xee>(a, b);
@@ -293,8 +293,8 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn permute2(self, other: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions. In lanes, indices of the other window get a top
-            // bit, which gives 0.
+            // SAFETY: the caller has the instructions. In lanes, indices of the other window get a
+            // top bit, which gives 0.
             unsafe {
                 if WINDOW == 64 {
                     return X64(_mm512_permutex2var_epi8(self.0, index.0, other.0));
@@ -314,7 +314,7 @@ pub(crate) mod vectors {
     }
 
     unsafe fn fence() {
-        // SAFETY: every processor with these vectors has it.
+        // SAFETY: every processor with these vectors has the instruction.
         unsafe { _mm_sfence() }
     }
 
@@ -332,7 +332,8 @@ pub(crate) mod vectors {
     );
 
     pub(crate) static AVX2: Kernels = table!(Level::Avx2, avx2, avx2, 16, fence);
-    /// Without VBMI: only shuffles and bits need its instructions, and those of AVX2 take their place.
+    /// Without VBMI: only shuffles and bits need its instructions, and those of AVX2 take their
+    /// place.
     pub(crate) static AVX512: Kernels = table!(Level::Avx512, avx512, avx2, 16, fence);
     pub(crate) static VBMI: Kernels = table!(Level::Vbmi, avx512, avx512, 64, fence);
 }

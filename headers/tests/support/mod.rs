@@ -58,7 +58,8 @@ pub fn prepare_libclang() {
         name == "libclang.so" || (name.starts_with("libclang-") && name.contains(".so"))
     });
     if !found && std::env::var_os("LIBCLANG_PATH").is_none() {
-        // SAFETY: a program that calls this has one test, so nobody else reads or writes the environment.
+        // SAFETY: a program that calls this has one test, so nobody else reads or writes the
+        // environment.
         unsafe { std::env::set_var("LIBCLANG_PATH", fetch("libclang")) };
     }
 }

@@ -9,7 +9,7 @@ use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Dim, Item, Plan};
 use crate::platform;
 
-/// Bytes of the larger numbers of a piece, which stay in the second level's cache.
+/// Bytes of the larger numbers of a piece, which stay in L2.
 const PIECE: usize = 256 << 10;
 
 /// Numbers from which it pays.

@@ -5,9 +5,9 @@
 
 The PTX version is lowered from NVRTC's 7.8 to 6.4, which has every feature that the kernels use: a
 driver rejects newer PTX versions than its own, and CUDA 11.0 to 11.7 are below 7.8. So it loads on
-every driver since CUDA 11.0 and every GPU since Maxwell. Comments and indentation are removed. NVRTC
-uses a new virtual register for every value, thousands of names; here values with disjoint live
-ranges share one, so that the text is repetitive and compresses to half the size. The reaching
+every driver since CUDA 11.0 and every GPU since Maxwell. Comments and indentation are removed.
+NVRTC uses a new virtual register for every value, thousands of names; here values with disjoint
+live ranges share one, so that the text is repetitive and compresses to half the size. The reaching
 definitions of each operand are compared before and after.
 """
 
