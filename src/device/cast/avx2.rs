@@ -1,4 +1,4 @@
-//! The loops that pay most, eight or four elements at a time.
+//! The most profitable loops, vectorized: eight or four elements at a time.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 
 #[cfg(target_arch = "x86")]
@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 use super::round::Target;
 use super::steps::{self, Params, Run, Step};
 
-/// The same step in these instructions, where there is one.
+/// The AVX2 version of a step, if there is one.
 pub fn step(step: Step) -> Step {
     let same = |other: &&(Step, Run)| core::ptr::fn_addr_eq(other.0.run, step.run);
     match VECTORS.iter().find(same) {
@@ -18,7 +18,7 @@ pub fn step(step: Step) -> Step {
     }
 }
 
-/// A block is given and taken as bytes; what is left over goes through the portable loop.
+/// Blocks are read and written as bytes; the portable loop handles the rest.
 macro_rules! vectors {
     ($($name:ident: $from:ty => $to:ty, |$x:ident, $p:ident| $body:expr;)*) => {
         static VECTORS: &[(Step, Run)] = &[$((steps::$name, {
@@ -37,7 +37,7 @@ macro_rules! vectors {
                 (steps::$name.run)(src, dst, $p);
             }
             fn run(src: &[u8], dst: &mut [u8], p: &Params) {
-                // SAFETY: `step` is asked only where the processor has AVX2.
+                // SAFETY: `step` is called only if the processor has AVX2.
                 unsafe { blocks(src, dst, p) }
             }
             run as Run
@@ -89,7 +89,7 @@ vectors! {
         let x = _mm256_max_pd(x, _mm256_setzero_pd()); // 0 for NaN
         let x = _mm256_min_pd(x, _mm256_set1_pd(4_294_967_295.0));
         let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
-        // The low bits of what has no bits behind the point.
+        // The low bits: the value is an integer.
         even32(_mm256_castpd_si256(_mm256_add_pd(whole, _mm256_set1_pd(steps::MAGIC))))
     };
     INT32_TO_8: __m256i => u64, |x, p| {
@@ -159,7 +159,7 @@ fn low8(x: __m256i) -> u64 {
     bytes
 }
 
-/// Towards zero; what is too large has been, or is, brought to the bounds.
+/// Towards zero; values out of range are clamped, here or before.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn f32_to_int32(x: __m256, p: &Params) -> __m256i {
@@ -186,7 +186,7 @@ fn f32_to_uint32(x: __m256) -> __m256i {
 
 const TWO63: f64 = 9_223_372_036_854_775_808.0;
 
-/// Towards zero, both halves by themselves; `most` from `limit` on.
+/// Towards zero, each half separately; `most` from `limit` on.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn f64_to_64(x: __m256d, low: f64, limit: f64, most: i64) -> __m256i {
@@ -270,7 +270,7 @@ fn int_to_f64(x: __m256i) -> __m256d {
     _mm256_sub_pd(_mm256_castsi256_pd(sum), magic)
 }
 
-/// As the portable one; each half is made a number by an exponent in front of it.
+/// As the portable one; an exponent above the bits of each half makes it a number.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn int64_to_f64(x: __m256i, p: &Params) -> __m256d {

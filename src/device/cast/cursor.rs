@@ -3,10 +3,10 @@
 use super::pipeline::Tile;
 use crate::device::plan::MAX_NDIM;
 
-/// The dimensions of a tensor, and one for the numbers inside an element.
+/// Maximum dimensions: those of a tensor, and one for the numbers in an element.
 pub const DIMS: usize = MAX_NDIM + 1;
 
-/// Where the numbers of one tensor are.
+/// The addresses of one tensor's numbers.
 #[derive(Clone, Copy)]
 pub struct Side {
     /// The byte in which number (0, …, 0) starts.
@@ -17,7 +17,7 @@ pub struct Side {
     pub strides: [i64; DIMS],
 }
 
-/// The dimensions of a walk, outermost first; at least one. Every extent is 1 or more.
+/// The dimensions of an iteration, outermost first; at least one. Every extent is 1 or more.
 #[derive(Clone, Copy)]
 pub struct Dims {
     /// Number of dimensions in use.
@@ -26,7 +26,7 @@ pub struct Dims {
     pub shape: [i64; DIMS],
 }
 
-/// A place in a walk over one side.
+/// A position in an iteration over one side.
 pub struct Cursor<'a> {
     side: &'a Side,
     shape: &'a [i64],
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         Cursor { side, shape, at: 0, index: [0; DIMS] }
     }
 
-    /// How many numbers are left in this row, and the stride of rows.
+    /// Numbers left in this row, and their stride.
     fn rest(&self) -> (i64, i64) {
         let inner = self.shape.len().wrapping_sub(1);
         match (self.shape.last(), self.index.get(inner), self.side.strides.get(inner)) {
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next numbers of one row, at most `most`; the cursor moves behind them.
+    /// Returns the next numbers of one row, at most `most`, and advances behind them.
     #[inline(never)]
     fn row(&mut self, most: usize) -> Row {
         let (left, stride) = self.rest();
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         row
     }
 
-    /// Moves on by `n` numbers, which are in this row.
+    /// Advances by `n` numbers of this row.
     fn step(&mut self, n: i64) {
         let mut n = n;
         let mut dim = self.shape.len();
@@ -86,14 +86,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How many of the next numbers lie one after the other in bytes of their own.
+    /// How many of the next numbers are contiguous in whole bytes.
     pub fn run(&self) -> usize {
         let (left, stride) = self.rest();
         let dense = self.side.bits >= 8 && stride == i64::from(self.side.bits);
         if dense { left as usize } else { 0 }
     }
 
-    /// The next `n` numbers, when they lie one after the other in bytes of their own.
+    /// The next `n` numbers, if contiguous in whole bytes.
     #[inline(never)]
     pub fn dense(&mut self, n: usize) -> Option<*mut u8> {
         if self.run() < n {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         Some(first)
     }
 
-    /// The next `n` numbers in bytes of their own: where they are, or gathered in `tile`.
+    /// The next `n` numbers in whole bytes: in place, or gathered in `tile`.
     ///
     /// # Safety
     /// The numbers are readable, and no more than a tile.
@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads the next `n` numbers into bytes of their own.
+    /// Reads the next `n` numbers into whole bytes.
     ///
     /// # Safety
     /// The numbers are readable; `to` has room for them.
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Writes the next `n` numbers from bytes of their own.
+    /// Writes the next `n` numbers from whole bytes.
     ///
     /// # Safety
     /// The numbers are writable; `from` holds them.
@@ -210,7 +210,7 @@ unsafe fn unpack(from: *mut u8, row: &Row, bits: u32, to: *mut u8) {
     for i in 0..row.n {
         let byte = from.wrapping_offset((at >> 3) as isize);
         let shift = at as u32 & 7;
-        // SAFETY: the second byte is read only where the number reaches into it.
+        // SAFETY: the second byte is read only if the number extends into it.
         unsafe {
             let high = if shift + bits > 8 { u32::from(byte.wrapping_add(1).read()) } else { 0 };
             let both = u32::from(byte.read()) | high << 8;
@@ -227,7 +227,7 @@ unsafe fn pack(from: *mut u8, row: &Row, bits: u32, to: *mut u8) {
     for i in 0..row.n {
         let byte = to.wrapping_offset((at >> 3) as isize);
         let shift = at as u32 & 7;
-        // SAFETY: the second byte is touched only where the number reaches into it.
+        // SAFETY: the second byte is accessed only if the number extends into it.
         unsafe {
             let value = (u32::from(from.add(i).read()) & mask) << shift;
             let keep = !(mask << shift);

@@ -3,9 +3,9 @@
 //! ```text
 //! source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
 //! ```
-//! Dense rows skip the gathering and the scattering; of many numbers that are not, the copy engine
-//! does both (`staged`). A pipeline is at most four loops, chosen once; types of one byte go
-//! through a table of their 256 values instead. `round` has the rules.
+//! Dense rows skip gather and scatter; for many strided numbers the copy engine does both
+//! (`staged`). A pipeline is at most four loops, chosen once; types of one byte use a table of
+//! their 256 values instead. `round` documents the rounding rules.
 mod avx2;
 mod cursor;
 mod pipeline;
@@ -29,20 +29,20 @@ use steps::Table;
 /// A conversion of `dims` numbers.
 #[derive(Clone, Copy)]
 pub struct Cast {
-    /// The type and the place of what is read.
+    /// Type and layout of the source.
     pub src: (Kind, Side),
-    /// The type and the place of what is written.
+    /// Type and layout of the destination.
     pub dst: (Kind, Side),
     /// The dimensions of both.
     pub dims: Dims,
-    /// For bytes: what is written is "or"ed to what is there.
+    /// For bytes: results are ORed into the destination.
     pub merge: bool,
-    /// What is too large becomes the largest finite value.
+    /// Values that are too large become the largest finite value.
     pub saturate: bool,
 }
 
 impl Cast {
-    /// One to be made.
+    /// An empty conversion.
     pub const NONE: Cast = {
         let side = Side { first: null_mut(), bits: 8, strides: [0; DIMS] };
         let side = (Kind::Bool, side);
@@ -50,20 +50,20 @@ impl Cast {
     };
 }
 
-/// From how many numbers of one byte on a table pays.
+/// Number of one-byte numbers from which a table pays.
 const TABLE_FROM: u64 = 1024;
 
 impl Dims {
-    /// None yet.
+    /// No dimensions.
     pub const NONE: Dims = Dims { ndim: 0, shape: [1; DIMS] };
 
-    /// How many numbers there are (saturating).
+    /// Number of numbers (saturating).
     pub fn count(&self) -> u64 {
         let used = self.shape.iter().take(self.ndim);
         used.fold(1, |n: u64, &extent| n.saturating_mul(extent.max(0) as u64))
     }
 
-    /// Adds an innermost dimension, or lengthens the innermost one when both sides allow it.
+    /// Adds an innermost dimension, or extends the innermost one if both sides allow it.
     pub fn push(&mut self, extent: i64, sides: [(&mut Side, i64); 2]) {
         let [(a, by_a), (b, by_b)] = sides;
         if extent == 1 && self.ndim > 0 {
@@ -90,10 +90,10 @@ impl Dims {
     }
 }
 
-/// Converts, on threads if that is worth it.
+/// Converts, on several threads if that pays.
 ///
 /// # Safety
-/// Every number lies in memory that is readable (source) or writable (destination); source and
+/// Every number is in memory that is readable (source) or writable (destination); source and
 /// destination do not overlap; the destination's numbers are distinct.
 pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     let nbytes = cast.dims.count().saturating_mul(cast.dst.0.nbytes() as u64);
@@ -120,7 +120,7 @@ pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     Ok(())
 }
 
-/// `each` of the `n` numbers along dimension `dim` for every part.
+/// A split for threads: each part has `each` of the `n` numbers along dimension `dim`.
 struct Deal<'a> {
     cast: &'a Cast,
     dim: usize,
@@ -160,8 +160,8 @@ unsafe fn alone(cast: &Cast) {
     environment.leave();
 }
 
-/// Through a staging buffer, if there is memory.
-#[inline(never)] // a frame of its own: stacks may be small
+/// Converts through a staging buffer; false if there is no memory.
+#[inline(never)] // a separate frame: stacks may be small
 unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline) -> bool {
     let Some(stage) = Stage::new(cast) else { return false };
     // SAFETY: guaranteed by the caller.
@@ -169,7 +169,7 @@ unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline) -> bool {
     true
 }
 
-/// From where the numbers are to where they go.
+/// Converts without a staging buffer.
 unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -181,7 +181,7 @@ unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
     }
 }
 
-/// Whether a table of the source's values pays: not where vectors are as good.
+/// Whether a table of the source's values pays: not where vectors are as fast.
 fn tabular(cast: &Cast) -> bool {
     let wide = match cast.dst.0 {
         Kind::Float(format) => format.width() >= 32,
@@ -199,21 +199,21 @@ unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
     unsafe { tiles(cast, &mut Way::Table(&table)) }
 }
 
-#[inline(never)] // a frame of its own, as `tabulated`: stacks may be small
+#[inline(never)] // a separate frame, as `tabulated`: stacks may be small
 unsafe fn stepwise(cast: &Cast, pipeline: &Pipeline) {
     let mut spares = [Tile::ZERO, Tile::ZERO];
     // SAFETY: guaranteed by the caller.
     unsafe { tiles(cast, &mut Way::Steps(pipeline, &mut spares)) }
 }
 
-/// How tiles are converted: by a pipeline, with room for what is between its steps, or by a table.
+/// How tiles are converted: by a pipeline, with buffers between its steps, or by a table.
 enum Way<'a> {
     Steps(&'a Pipeline, &'a mut [Tile; 2]),
     Table(&'a Table),
 }
 
 impl Way<'_> {
-    /// `n` numbers, of `nbytes` bytes each in `dst`.
+    /// Converts `n` numbers, of `nbytes` bytes each in `dst`.
     fn convert(&mut self, src: &[u8], dst: &mut [u8], n: usize, nbytes: usize) {
         match self {
             Way::Table(table) => table.look_up(src, dst, nbytes),
@@ -222,7 +222,7 @@ impl Way<'_> {
     }
 }
 
-/// Tile by tile.
+/// Converts tile by tile.
 #[inline(never)]
 unsafe fn tiles(cast: &Cast, way: &mut Way) {
     let (mut from, mut to) = (Tile::ZERO, Tile::ZERO);
@@ -236,12 +236,12 @@ unsafe fn tiles(cast: &Cast, way: &mut Way) {
             Way::Steps(..) if !cast.merge => src.run().min(dst.run()),
             _ => 0,
         };
-        // Not both in one pattern: `dense` moves its cursor on.
+        // Not both in one pattern: `dense` advances its cursor.
         if long > n
             && let Way::Steps(pipeline, spares) = &mut *way
             && let (Some(from), Some(to)) = (src.dense(long), dst.dense(long))
         {
-            // SAFETY: as below; they lie one after the other on both sides.
+            // SAFETY: as below; they are contiguous on both sides.
             unsafe {
                 let input = core::slice::from_raw_parts(from, long * src_nbytes);
                 let output = core::slice::from_raw_parts_mut(to, long * dst_nbytes);
@@ -267,8 +267,8 @@ unsafe fn tiles(cast: &Cast, way: &mut Way) {
     }
 }
 
-/// Reads two walks side by side, both as `kind`, and shows their tiles, of `kind`'s bytes per
-/// number, until `visit` is content.
+/// Reads two sides in step, both converted to `kind`, and calls `visit` with their tiles, of
+/// `kind`'s bytes per number, until it returns false.
 ///
 /// # Safety
 /// Every number of both sides is readable.

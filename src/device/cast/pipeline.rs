@@ -1,4 +1,4 @@
-//! Which steps lead from one type to another.
+//! Selects the steps from one type to another.
 #![forbid(unsafe_code)]
 
 use super::round::Target;
@@ -16,7 +16,7 @@ pub enum Kind {
     Int {
         /// Bits: 1, 2, 4, 8, 16, 32, 64.
         bits: u8,
-        /// Whether it has a sign.
+        /// Whether it is signed.
         signed: bool,
     },
     /// A binary floating-point format.
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of a number that has bytes of its own.
+    /// Bytes of a number in whole bytes.
     pub fn nbytes(self) -> usize {
         self.bits().div_ceil(8) as usize
     }
@@ -63,10 +63,10 @@ impl Kind {
     }
 }
 
-/// Most elements that are converted at a time.
+/// Maximum elements that are converted together.
 pub const TILE: usize = 128;
 
-/// Room for a tile of the widest numbers.
+/// Storage of a tile of the widest numbers.
 #[repr(C, align(64))]
 pub struct Tile(pub [u8; TILE * 8]);
 
@@ -74,7 +74,7 @@ impl Tile {
     /// A tile of zeros.
     pub const ZERO: Tile = Tile([0; TILE * 8]);
 
-    /// The first bytes of it.
+    /// Its first bytes.
     #[inline(always)]
     pub fn first(&mut self, nbytes: usize) -> &mut [u8] {
         let (first, _) = self.0.split_at_mut_checked(nbytes).unwrap_or_default();
@@ -92,7 +92,7 @@ pub struct Pipeline {
     params: Params,
 }
 
-/// What an element is between the steps.
+/// The representation of an element between steps.
 #[derive(Clone, Copy, PartialEq)]
 enum Wide {
     Int32,
@@ -104,8 +104,8 @@ enum Wide {
 }
 
 impl Pipeline {
-    /// The steps from `src` to `dst`; none when they are the same type. If they are to `saturate`,
-    /// what is too large becomes the largest finite value, of integers too.
+    /// The steps from `src` to `dst`; none when they are the same type. With `saturate`, values
+    /// that are too large become the largest finite value, also of integers.
     pub fn new(src: Kind, dst: Kind, saturate: bool) -> Pipeline {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
         let params = params(src, dst, saturate);
@@ -113,7 +113,7 @@ impl Pipeline {
         if saturate && src != dst && pipeline.saturated(src, dst) {
             return pipeline;
         }
-        // Two's complement: a sign makes no difference to integers of as many bits.
+        // Two's complement: signed and unsigned integers of the same size convert alike.
         let same =
             matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
         if src == dst || (same && src.bits() >= 8) {
@@ -152,7 +152,8 @@ impl Pipeline {
         pipeline
     }
 
-    /// Between integers, and to binary32: whether these are all steps.
+    /// Adds saturating steps between integers, and to binary32; returns whether these are all
+    /// steps.
     fn saturated(&mut self, src: Kind, dst: Kind) -> bool {
         let wide = |kind| matches!(kind, Kind::Float(format) if format.width() == 64);
         match (src, dst) {
@@ -257,7 +258,7 @@ impl Pipeline {
         }
     }
 
-    /// `small`: integers are exact as binary32.
+    /// Adds the steps to a float. `small`: integers are exact as binary32.
     fn store_float(&mut self, wide: Wide, format: &FloatFormat, small: bool) {
         let width = format.width();
         if width == 64 {
@@ -272,7 +273,7 @@ impl Pipeline {
         }
     }
 
-    /// Converts `n` elements of `src` to those of `dst`, which has room for no more than a tile.
+    /// Converts `n` elements of `src` to those of `dst`, at most a tile.
     pub fn run(&self, src: &[u8], dst: &mut [u8], n: usize, spares: &mut [Tile; 2]) {
         let [a, b] = spares;
         let call = |step: &Step, src: &[u8], dst: &mut [u8]| (step.run)(src, dst, &self.params);
@@ -308,7 +309,7 @@ impl Pipeline {
         let between = self.count.saturating_sub(1);
         let between = self.steps.get(..between).unwrap_or(&[]);
         let widest = between.iter().fold(0, |most: usize, step| most.max(step.nbytes));
-        // A tile is as long as its widest numbers let it be; one step needs none.
+        // The widest numbers determine the length of a tile; a single step needs no tiles.
         let n =
             if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
         let (by_src, by_dst) = (n.saturating_mul(from).max(1), n.saturating_mul(to).max(1));
@@ -317,7 +318,7 @@ impl Pipeline {
         }
     }
 
-    /// The values of all sources of one byte, `nbytes` each.
+    /// Computes the values of all one-byte sources, `nbytes` each.
     #[inline(never)] // a frame of its own: stacks may be small
     pub fn tabulate(&self, nbytes: usize, table: &mut Table) {
         let mut spares = [Tile::ZERO, Tile::ZERO];
@@ -329,7 +330,7 @@ impl Pipeline {
     }
 }
 
-/// The one step between some pairs of types.
+/// The single step between some pairs of types.
 fn only(src: Kind, dst: Kind) -> Option<Step> {
     use Kind::{Bool, Int};
     Some(match (src, dst) {

@@ -1,7 +1,7 @@
 //! Rounding a binary32 to the formats of at most 16 bits, to nearest, ties to even.
 //!
-//! The binary32 is the exact value, or was rounded to odd from more bits: with at least 24 - 11
-//! bits to spare, rounding it again gives what one rounding of the exact value would.
+//! The binary32 is exact, or was rounded to odd from more bits: with at least 24 - 11 extra bits,
+//! double rounding gives the same result as rounding the exact value once.
 //!
 //! | format | too large, infinite | NaN (sign kept unless said) | zero |
 //! |---|---|---|---|
@@ -11,32 +11,32 @@
 //! | e2m3fn, e3m2fn, e2m1fn | largest finite | -0, and of a negative NaN +0 | signed |
 //! | e8m0fnu | NaN; so are zero and all negative numbers | 0xff | none |
 //!
-//! These are the answers of ml_dtypes. e8m0 rounds ties up; what is below 2^-127 to that, and what
-//! is between it and 2^-126 to 2^-126.
+//! These are the results of ml_dtypes. e8m0 rounds ties up; values below 2^-127 become 2^-127,
+//! values between it and 2^-126 become 2^-126.
 #![forbid(unsafe_code)]
 
 use crate::float_formats::{FloatFormat, Specials};
 
-/// A signed format of at most 16 bits, in the numbers that rounding needs.
+/// The rounding parameters of a signed format of at most 16 bits.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Mantissa bits of binary32 that the format does not have.
+    /// Mantissa bits of binary32 that the format lacks.
     pub shift: u32,
-    /// What the exponent field differs by, at its place in the code.
+    /// Difference of the exponent fields, shifted to the field's position.
     pub rebias: u32,
     /// Below this magnitude (as binary32 bits) results are subnormal.
     pub normal_from: u32,
-    /// A power of two whose binary32 neighbours are as far apart as the subnormal results.
+    /// A power of two at which the spacing of binary32 is that of the subnormal results.
     pub ruler: f32,
     /// The largest finite code.
     pub max: u32,
-    /// The code of what is larger.
+    /// The code of larger values.
     pub beyond: u32,
     /// The code of NaN.
     pub nan: u32,
-    /// The place of the sign.
+    /// The bit position of the sign.
     pub sign_shift: u32,
-    /// Magnitude codes of 0 take no sign.
+    /// Zero has no sign.
     pub one_zero: bool,
 }
 
@@ -44,7 +44,7 @@ const fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
-/// A choice without a jump: these are taken too evenly to be predicted.
+/// A branch-free selection: these branches would be mispredicted.
 #[inline(always)]
 pub fn either(first: bool, a: u32, b: u32) -> u32 {
     let mask = u32::from(first).wrapping_neg();
@@ -52,7 +52,7 @@ pub fn either(first: bool, a: u32, b: u32) -> u32 {
 }
 
 impl Target {
-    /// The numbers of a format.
+    /// The parameters of a format.
     pub const fn new(format: &FloatFormat) -> Target {
         let (exponent_bits, mantissa_bits) = (format.exponent_bits, format.mantissa_bits);
         let width = (exponent_bits + mantissa_bits) as u32;
@@ -65,7 +65,7 @@ impl Target {
             Specials::None => (all, all, all + 1),
         };
         let step = 1 - format.bias - mantissa_bits as i32;
-        // With the exponent range of binary32 its subnormals are ours, shortened.
+        // With the exponent range of binary32, its subnormals are truncated ones of binary32.
         let same_range = format.bias == 127;
         Target {
             shift: 23 - mantissa_bits as u32,
@@ -90,7 +90,7 @@ impl Target {
         let normal = ((magnitude + tie) >> shift).wrapping_sub(self.rebias);
         let measured = (f32::from_bits(magnitude) + self.ruler).to_bits();
         let subnormal = measured.wrapping_sub(self.ruler.to_bits());
-        // Signed comparisons: the baseline's vectors have no others.
+        // Signed comparisons: baseline vector instructions have no unsigned ones.
         let small = (magnitude as i32) < self.normal_from as i32;
         let code = either(small, subnormal, normal);
         let code = either(code as i32 > self.max as i32, self.beyond, code);
@@ -100,7 +100,7 @@ impl Target {
     }
 }
 
-/// The e8m0 code for a binary32; if it is to saturate, what is too large is 2^127.
+/// The e8m0 code for a binary32; when saturating, values that are too large become 2^127.
 #[inline(always)]
 pub fn octave(bits: u32, saturate: bool) -> u32 {
     const NAN: u32 = 0xff;
@@ -108,7 +108,8 @@ pub fn octave(bits: u32, saturate: bool) -> u32 {
     if saturate && (TOO_LARGE..=0x7f80_0000).contains(&bits) {
         return NAN - 1;
     }
-    // From half of the way on up; what is above 2^-127, which is subnormal here, at once, as there.
+    // Rounds up from the midpoint; above 2^-127, which is subnormal here, always, as ml_dtypes
+    // does.
     let code = if bits < 0x0080_0000 {
         u32::from(bits > 0x0040_0000)
     } else {

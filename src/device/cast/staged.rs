@@ -1,5 +1,5 @@
-//! Conversion of numbers that are not contiguous, through a staging buffer in which they are: the
-//! copy engine gathers and scatters them, piece by piece.
+//! Conversion of numbers that are not contiguous, through a contiguous staging buffer: the copy
+//! engine gathers and scatters them, piece by piece.
 use core::ptr::NonNull;
 
 use super::cursor::{DIMS, Dims, Side};
@@ -9,30 +9,30 @@ use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Dim, Item, Plan};
 use crate::platform;
 
-/// Bytes of the larger numbers of a piece, which stay in L2.
+/// Bytes of a piece, of the wider type: it stays in L2.
 const PIECE: usize = 256 << 10;
 
-/// Numbers from which it pays.
+/// Number of numbers from which staging pays.
 const LEAST: u64 = 4096;
 
-/// Memory for the numbers of a piece, and for what is made of the conversion: stacks may be small.
+/// Heap memory for the numbers of a piece, and for the derived conversions: stacks may be small.
 pub(super) struct Stage {
     desk: NonNull<Desk>,
-    /// The numbers of a piece, at most.
+    /// Maximum numbers of a piece.
     most: i64,
-    /// Where in the memory the converted ones are; `None`: in the destination.
+    /// Offset of the converted numbers; `None`: they are written to the destination.
     made: Option<usize>,
 }
 
-/// What the memory begins with.
+/// The struct at the start of the memory.
 struct Desk {
     /// The conversion, sorted.
     all: Cast,
     /// A piece of it.
     piece: Cast,
-    /// The same, from memory and, maybe, to memory.
+    /// The piece, from the staging buffer, and to it or to the destination.
     compact: Cast,
-    /// What the copy engine is asked for.
+    /// The plan for the copy engine.
     plan: Plan,
 }
 
@@ -41,7 +41,7 @@ impl Desk {
 }
 
 impl Stage {
-    /// Whether it pays.
+    /// Whether staging pays.
     pub(super) fn pays(cast: &Cast) -> bool {
         let bytes = cast.src.1.bits >= 8 && cast.dst.1.bits >= 8;
         let large = cast.dims.count() >= LEAST;
@@ -51,13 +51,13 @@ impl Stage {
         !cast.merge && bytes && large && !dense
     }
 
-    /// For a conversion that pays, where there is memory.
+    /// The stage of a conversion; `None` if there is no memory.
     pub(super) fn new(cast: &Cast) -> Option<Stage> {
         let [from, to] = [cast.src.0, cast.dst.0].map(Kind::nbytes);
         let most = (PIECE >> from.max(to).trailing_zeros()).min(cast.dims.count() as usize);
         let memory = platform::memory(Desk::NBYTES + most * (from + to))?;
         let desk = memory.cast::<Desk>();
-        // SAFETY: the memory begins with room for one, of which all is written here.
+        // SAFETY: the memory begins with room for one, all of which is written here.
         let all = unsafe {
             let at = desk.as_ptr();
             (&raw mut (*at).all).write(*cast);
@@ -71,16 +71,15 @@ impl Stage {
         Some(Stage { desk, most: most as i64, made })
     }
 
-    /// Converts all pieces by `convert`, which is given numbers that follow one another on the
-    /// source's side.
+    /// Calls `convert` with each piece, whose source is contiguous.
     ///
     /// # Safety
     /// As [`super::run`], on the calling thread.
     pub(super) unsafe fn convert(&self, convert: &mut dyn FnMut(&Cast)) {
-        // SAFETY: `new` made it, and nobody else has it.
+        // SAFETY: `new` made it, and this is its only owner.
         let Desk { all, piece, compact, plan } = unsafe { &mut *self.desk.as_ptr() };
         let n = |i: usize| all.dims.shape.get(i).copied().unwrap_or(1);
-        // The dimensions inside `cut` are there in whole, of that one a block.
+        // A piece has a block of dimension `cut` and all of those inside it.
         let (mut inner, mut cut, mut block) = (1, all.dims.ndim, 1);
         while cut > 0 && inner <= self.most {
             cut -= 1;
@@ -101,12 +100,12 @@ impl Stage {
                 piece.start_at(i, at.checked_rem(n(i)).unwrap_or(0), 1);
                 at = at.checked_div(n(i)).unwrap_or(0);
             }
-            // SAFETY: a piece of the caller's numbers, no more than there is room for.
+            // SAFETY: a piece of the caller's numbers, which fits into the memory.
             unsafe { self.piece(piece, (compact, plan), convert) };
         }
     }
 
-    /// One piece.
+    /// Converts one piece.
     unsafe fn piece(
         &self,
         piece: &Cast,
@@ -135,7 +134,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // SAFETY: it came from `platform::memory` and goes with its owner.
+        // SAFETY: it came from `platform::memory` and its owner is dropped.
         unsafe { platform::give_back(self.desk.cast()) }
     }
 }
@@ -153,8 +152,7 @@ impl Cast {
         self.dims.push(n, [(&mut self.src.1, src), (&mut self.dst.1, dst)]);
     }
 
-    /// Becomes the same numbers as another with the destination's nearest innermost, and neighbours
-    /// in one dimension.
+    /// Copies another conversion, sorted by destination stride, with contiguous dimensions merged.
     fn sort(&mut self, from: &Cast) {
         let ndim = from.dims.ndim;
         self.dims.ndim = 0;
@@ -170,16 +168,16 @@ impl Cast {
         }
     }
 
-    /// The same numbers with neighbours in one dimension, where they can be.
+    /// Merges contiguous dimensions.
     fn merge_neighbours(&mut self) {
         let ndim = core::mem::take(&mut self.dims.ndim);
         for i in 0..ndim {
-            // What is added lies at `i` or before.
+            // `push` writes at `i` or before.
             self.push(self.dim(i));
         }
     }
 
-    /// Leaves `n` numbers of dimension `i`, from `first` on.
+    /// Reduces dimension `i` to `n` numbers, from `first` on.
     fn start_at(&mut self, i: usize, first: i64, n: i64) {
         for side in [&mut self.src.1, &mut self.dst.1] {
             let stride = side.strides.get(i).copied().unwrap_or(0);
@@ -191,7 +189,7 @@ impl Cast {
     }
 }
 
-/// Whether at least a tile of numbers follow one another, innermost.
+/// Whether at least a tile of numbers is contiguous in the innermost dimension.
 fn long(cast: &Cast, (kind, side): &(Kind, Side)) -> bool {
     let mut run = 1i64;
     let bits = 8 * kind.nbytes() as i64;
@@ -205,7 +203,7 @@ fn long(cast: &Cast, (kind, side): &(Kind, Side)) -> bool {
 }
 
 impl Side {
-    /// Becomes numbers that follow one another from `first` on, in the order of a conversion.
+    /// Becomes contiguous numbers from `first` on, in the order of a conversion.
     fn lie_dense(&mut self, kind: Kind, dims: &Dims, first: *mut u8) {
         self.first = first;
         let mut step = 8 * kind.nbytes() as i64;
@@ -216,7 +214,7 @@ impl Side {
     }
 }
 
-/// Copies numbers of one kind by a plan that is made for it.
+/// Copies numbers of one kind by the copy engine.
 ///
 /// # Safety
 /// They are readable and writable, at whole bytes, without overlap.
@@ -226,6 +224,6 @@ unsafe fn moved(dims: &Dims, (from, to): (&Side, &Side), kind: Kind, plan: &mut 
     for (&n, (&src, &dst)) in dims.shape.iter().zip(strides).take(dims.ndim) {
         plan.push(Dim { n, src: src >> 3, dst: dst >> 3 });
     }
-    // SAFETY: the caller's numbers. The calling thread alone does not fail.
+    // SAFETY: the caller's numbers. A copy on the calling thread cannot fail.
     let _ = unsafe { cpu::copy(plan, &Parallel::ALONE) };
 }

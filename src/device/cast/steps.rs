@@ -1,47 +1,47 @@
-//! The loops: each turns a run of elements of one representation into another.
+//! The loops: each converts a run of elements from one representation to another.
 //!
 //! Between load and store an element is wide: an `i32`, an `i64` (or `u64` bits), an `f32` that is
-//! exact or rounded to odd, or an `f64` rounded in that way. Rounding to odd (the last bit is set
-//! when anything was lost) keeps a later rounding to nearest right, as if there had been only one.
+//! exact or rounded to odd, or an `f64` rounded likewise. Rounding to odd (the last bit is set if
+//! the result is inexact) makes a later rounding to nearest correct, as if it were the only one.
 #![forbid(unsafe_code)]
 
 use super::round::{Target, either, octave};
 use crate::float_formats::{FLOAT32, FloatFormat};
 
-/// What the steps of one conversion need to know about its two types.
+/// The parameters of one conversion's steps.
 #[derive(Clone, Copy)]
 pub struct Params {
-    /// Bits of a source integer that are not there in its byte.
+    /// Unused bits of a source integer's byte.
     pub unused: u32,
-    /// Whether the source integer has a sign.
+    /// Whether the source integer is signed.
     pub signed: bool,
-    /// Whether a 64-bit integer is rounded to odd on its way to `f64`, else to nearest.
+    /// Whether a 64-bit integer is rounded to odd when converted to `f64`, else to nearest.
     pub odd: bool,
     /// Bits of a destination integer in its lowest byte.
     pub mask: u8,
-    /// Least value of the destination integer.
+    /// Minimum of the destination integer.
     pub low: f64,
-    /// Greatest value of the destination integer, rounded to nearest.
+    /// Maximum of the destination integer, rounded to nearest.
     pub high: f64,
-    /// A source float of a byte.
+    /// The format of a one-byte source float.
     pub source: Option<&'static FloatFormat>,
-    /// A destination float of at most 16 bits.
+    /// Rounding to a destination float of at most 16 bits.
     pub target: Target,
-    /// Whether what is too large becomes the largest finite value.
+    /// Whether values that are too large become the largest finite value.
     pub saturate: bool,
-    /// Least and greatest value of the destination integer, exactly, for integers.
+    /// Minimum and maximum of the destination integer, exact, for integers.
     pub range: (i64, u64),
 }
 
 /// Converts a run of elements, unaligned on both sides.
 pub type Run = fn(&[u8], &mut [u8], &Params);
 
-/// One loop and the bytes of what it writes.
+/// One loop and the size of its output elements.
 #[derive(Clone, Copy)]
 pub struct Step {
     /// The loop.
     pub run: Run,
-    /// Bytes of an element it writes.
+    /// Bytes of an output element.
     pub nbytes: usize,
 }
 
@@ -109,11 +109,11 @@ steps! {
     INT32_TO_BOOL: i32 => u8, |x, _p| u8::from(x != 0);
     /// Two's complement, the low bits.
     INT64_TO_INT32: i64 => i32, |x, _p| x as i32;
-    /// Inside the destination's range; then the low bits.
+    /// Clamped to the destination's range; then the low bits.
     INT64_WITHIN_32: i64 => i32, |x, p| within(x, p) as i32;
-    /// Inside the destination's range.
+    /// Clamped to the destination's range.
     INT64_WITHIN: i64 => i64, |x, p| within(x, p);
-    /// What is 0 only for 0.
+    /// A value that is 0 only for 0.
     INT64_TO_ANY32: i64 => i32, |x, _p| x as i32 | (x >> 32) as i32;
 
     /// Rounded to nearest.
@@ -154,9 +154,9 @@ steps! {
     F64_TO_INT64: f64 => i64, |x, p| bounded(x, p) as i64;
     /// Towards zero, saturated; NaN is 0.
     F64_TO_UINT64: f64 => u64, |x, _p| x as u64;
-    /// Inside the destination's range, or NaN.
+    /// Clamped to the destination's range, or NaN.
     F64_WITHIN: f64 => f64, |x, p| bounded(x, p);
-    /// Whether it is not 0; NaN is not.
+    /// Whether it is not 0; true for NaN.
     F32_TO_BOOL: f32 => u8, |x, _p| u8::from(x != 0.0);
 
     /// To a float of up to 8 bits.
@@ -167,7 +167,7 @@ steps! {
     F32_TO_OCTAVE: u32 => u8, |x, p| octave(x, p.saturate) as u8;
 }
 
-/// An integer of 64 bits inside the destination's range.
+/// An integer of 64 bits, clamped to the destination's range.
 #[inline(always)]
 fn within(x: i64, p: &Params) -> i64 {
     let (low, high) = p.range;
@@ -178,7 +178,7 @@ fn within(x: i64, p: &Params) -> i64 {
 fn int64_to_f64(x: i64, p: &Params) -> f64 {
     let negative = x >> 63 & i64::from(p.signed).wrapping_neg(); // all bits or none
     let magnitude = (x ^ negative).wrapping_sub(negative) as u64;
-    // 53 bits are kept in front of bit 11; what is behind them only matters as not being 0.
+    // 53 bits are kept above bit 11; of the lower ones only matters whether any is set.
     let lost = u64::from(p.odd & (magnitude >> 53 != 0)) * 0x7ff;
     let sticky = u64::from(magnitude & lost != 0) << 11;
     let magnitude = magnitude & !lost | sticky;
@@ -194,7 +194,7 @@ fn f16_to_f32(x: u16) -> f32 {
     let magnitude = u32::from(x & 0x7fff);
     let normal = (magnitude << 13) + REBIAS;
     let not_finite = if magnitude >= 0x7c00 { REBIAS } else { 0 };
-    // As an integer times 2^-24: no subnormal number on the way.
+    // As an integer times 2^-24: no subnormal intermediate.
     let subnormal = (magnitude as i32 as f32 * const { 1.0 / 16_777_216.0 }).to_bits();
     let bits = either(magnitude < 0x400, subnormal, normal + not_finite);
     f32::from_bits(bits | u32::from(x >> 15) << 31)
@@ -216,7 +216,7 @@ fn f64_to_f32_odd(x: f64) -> f32 {
     f32::from_bits(bits.wrapping_sub(down).wrapping_add(up))
 }
 
-/// Inside the destination's range, unless it is NaN.
+/// Clamped to the destination's range, unless it is NaN.
 #[inline(always)]
 fn bounded(x: f64, p: &Params) -> f64 {
     let x = if x < p.low { p.low } else { x };

@@ -40,8 +40,8 @@ impl Op {
 /// Items that are copied one by one before a vector kernel is ready.
 const FEW: u64 = 128;
 
-/// Bytes of a permutation of two vectors. A program of shuffles transposes many such small matrices
-/// at a time, a transpose each by itself.
+/// Bytes of a permutation of two vectors. A shuffle program transposes many such matrices together,
+/// a transpose one at a time.
 const SMALL_MATRIX: usize = 2 * LINE;
 
 /// The op of a nest.

@@ -27,8 +27,8 @@ pub fn level() -> Level {
     kernels().level
 }
 
-/// Makes every later copy use `level`, for tests and measurements; false, and nothing changes, if
-/// this processor cannot.
+/// Makes every later copy use `level`, for tests and measurements; false, without effect, if this
+/// processor does not support it.
 pub fn set_level(level: Level) -> bool {
     let can = level.is_here();
     if can {

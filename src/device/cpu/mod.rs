@@ -37,7 +37,7 @@ use crate::error::Result;
 /// source and destination do not overlap; the destination's elements are distinct.
 pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) -> Result<()> {
     plan.simplify();
-    // SAFETY: the simplified plan names the same elements; the caller vouches for them.
+    // SAFETY: the simplified plan has the same elements, guaranteed by the caller.
     unsafe { copy_simple(plan, parallel) }
 }
 

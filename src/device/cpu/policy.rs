@@ -76,9 +76,9 @@ pub(super) fn thread_from() -> u64 {
 
 /// L2 of one core, in bytes.
 pub(super) struct Caches {
-    /// Of it all.
+    /// Total size.
     pub(super) second: usize,
-    /// Of one way.
+    /// Size of one way.
     pub(super) way: usize,
 }
 
@@ -87,8 +87,8 @@ pub(super) fn caches() -> Caches {
     Caches { second: Size::Second.of(), way: Size::Way.of() }
 }
 
-/// Replaces sizes, for tests and measurements: outputs of at least `stream` bytes go past the
-/// caches, and each thread gets at least `thread` bytes.
+/// Replaces sizes, for tests and measurements: outputs of at least `stream` bytes use non-temporal
+/// stores, and each thread gets at least `thread` bytes.
 pub fn set_thresholds(stream: usize, thread: usize) {
     Size::StreamFrom.set(stream);
     Size::ScatteredFrom.set(stream);
@@ -107,7 +107,7 @@ pub(super) fn near(nbytes: usize) -> bool {
 pub(super) struct Reach {
     /// By non-temporal stores.
     pub(super) stream: bool,
-    /// So are whole outputs of transposes and shuffles, earlier than others.
+    /// Transposes and shuffles use non-temporal stores, from smaller outputs on.
     pub(super) stream_scattered: bool,
     /// Reads that are far apart are prefetched.
     pub(super) prefetch: bool,
@@ -133,10 +133,10 @@ pub(super) fn reach(nbytes: u64) -> Reach {
     }
 }
 
-/// What one core uses, in bytes.
+/// Cache sizes of one core, in bytes.
 struct Told {
     second: usize,
-    /// How many of these.
+    /// Number of ways of L2.
     ways: usize,
     last: usize,
 }

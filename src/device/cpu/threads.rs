@@ -43,7 +43,7 @@ impl Parallel {
     pub const ALONE: Parallel = Parallel { threads: 1, hook: None };
 }
 
-/// Most threads if the library decides: memory bandwidth is saturated beyond.
+/// Maximum threads if the library decides: more do not increase the memory bandwidth.
 const DECIDED_MOST: usize = 16;
 
 /// A copy and its split: into parts of `each` iterations of a loop, or bytes of the item.
@@ -55,10 +55,10 @@ struct Split<'a> {
     each: usize,
 }
 
-// A Split is only read by the parts; its pointers are the caller's, who vouches for them.
+// The parts only read a Split; its pointers are guaranteed by the caller.
 impl<'a> Split<'a> {
     /// Into at most so many parts: of the item's bytes if it is large, else of the loop, among
-    /// those long enough, that is farthest apart on both sides, so that the inner ones stay whole
+    /// those long enough, with the largest strides on both sides, so that the inner ones stay whole
     /// for the kernels; of bits, of the outermost loop. `None`: there is nothing to split.
     fn of(nest: Nest<'a>, parts: usize) -> Option<Split<'a>> {
         let even = |units: usize, grain: usize| {
@@ -93,7 +93,7 @@ impl<'a> Split<'a> {
         self.units.div_ceil(self.each.max(1))
     }
 
-    /// Part `i`, if there is anything in it.
+    /// Part `i`, unless it is empty.
     fn part(&self, i: usize) -> Option<Nest<'a>> {
         let first = i.saturating_mul(self.each).min(self.units);
         let n = self.each.min(self.units - first);
@@ -126,11 +126,11 @@ struct Given {
 
 /// Executes a part, only once.
 unsafe extern "C" fn given(context: *mut c_void, i: usize) {
-    // SAFETY: `side_by_side` gave it to the pool, which is done with it before that returns.
+    // SAFETY: `side_by_side` passed it to the pool, which has finished with it before that returns.
     let given = unsafe { &*context.cast::<Given>() };
     let bit = 1u64.wrapping_shl(i as u32);
     if i < given.parts && given.taken.fetch_or(bit, Relaxed) & bit == 0 {
-        // SAFETY: the word of `side_by_side`'s caller.
+        // SAFETY: guaranteed by the caller of `side_by_side`.
         unsafe { (given.body)(given.context, i) }
     }
 }
@@ -157,7 +157,7 @@ pub unsafe fn side_by_side(
     }
     let all = Given { body, context, parts, taken: AtomicU64::new(0) };
     let context = (&raw const all).cast_mut().cast();
-    // SAFETY: guaranteed by the caller; the hook is the caller's. Nonzero says that no body ran.
+    // SAFETY: guaranteed by the caller; the hook is the caller's. Nonzero means that no body ran.
     let ran = platform::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
     let taken = all.taken.into_inner().count_ones();
     if ran && taken as usize != parts {
@@ -170,10 +170,10 @@ pub unsafe fn side_by_side(
 const _: () = assert!(WORKERS_MOST <= u64::BITS as usize);
 
 /// The loop of bits that is split: the outermost one that is long enough, else the longest. Each
-/// turn of it and of the loops around it lies beyond all that the inner ones reach in the
-/// destination, and those around it are whole bytes apart: then parts that are whole bytes apart
-/// share no byte. If the first item starts in the middle of a byte, all do, and what comes before
-/// must end before that byte.
+/// iteration of it and of the outer loops is beyond the extent of the inner ones in the
+/// destination, and the outer ones have strides of whole bytes: then parts whole bytes apart share
+/// no byte. If the first item starts in the middle of a byte, all do, and the preceding data must
+/// end before that byte.
 fn bits_loop(nest: &Nest, parts: usize) -> Option<usize> {
     let Item::Bits { dst_slot, .. } = nest.item else { return None };
     let whole = |i: usize| nest.dim(i).dst & 7 == 0;

@@ -12,10 +12,10 @@ use crate::array::Array;
 use crate::device::nest::{Nest, only};
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
-/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and transposed
-/// they are bytes in L1.
+/// Elements of a block of a transpose with whole cache lines on both sides: their bytes stay in L1,
+/// unpacked and transposed.
 const LARGE: usize = 16384;
-/// Those of others, whose ops need more of the stack.
+/// Elements of other blocks, whose ops need more of the stack.
 const SMALL: usize = 8192;
 /// Bytes after them that the kernels may read and write.
 const BEHIND: usize = 64;
@@ -79,7 +79,7 @@ unsafe fn runs(nest: &Nest, width: usize, slot: usize) {
 struct Axis {
     /// The whole loop.
     dim: Dim,
-    /// Extent in a block, in the first one, and in this one, which begins at turn `at`.
+    /// Extent in a block, in the first one, and in this one, which begins at iteration `at`.
     most: i64,
     first: i64,
     n: i64,
@@ -94,7 +94,7 @@ impl Axis {
         if side == 0 { self.dim.src.wrapping_abs() } else { self.dim.dst }
     }
 
-    /// Goes to a part of the loop; true if it is as long as the one before.
+    /// Selects a part of the loop; true if it is as long as the previous one.
     fn go(&mut self, at: i64) -> bool {
         let n = if at == 0 { self.first } else { self.most.min(self.dim.n - at) };
         let same = n == self.n;
@@ -123,16 +123,16 @@ struct Blocks<'a> {
     axes: Array<Axis, MAX_NDIM>,
     width: usize,
     slot: usize,
-    /// The loop in which the source is nearest to dense, and the innermost one.
+    /// The loop with the smallest source stride, and the innermost one.
     near: usize,
     last: usize,
     reach: Reach,
-    /// Elements of a block at most.
+    /// Maximum elements of a block.
     room: usize,
 }
 
 impl<'a> Blocks<'a> {
-    /// The shape of blocks, in place: loops are many, and the stack may be small.
+    /// Computes the shape of blocks, in place: there may be many loops and a small stack.
     fn shape(&mut self) {
         let Blocks { nest, width, slot, .. } = *self;
         for i in 0..nest.len() {
@@ -151,9 +151,9 @@ impl<'a> Blocks<'a> {
             self.grow(last, row, row);
             self.grow(near, room, column);
         }
-        // Whatever still fits: of this loop, and then of those around it.
+        // As much as fits: of this loop, and then of the outer ones.
         (0..nest.len()).rev().for_each(|i| self.grow(i, room, row));
-        // Rows that begin within a line of the destination end with one.
+        // Rows that begin within a line of the destination end at the end of one.
         let before = 8 * (nest.dst as usize % LINE) as i64 + nest.dst_bit;
         let left = before.wrapping_neg() & (LINE_BITS - 1);
         for axis in self.axes.iter_mut() {
@@ -205,7 +205,7 @@ impl<'a> Blocks<'a> {
         None
     }
 
-    /// Arranges a block's elements as a side has them.
+    /// Describes a block's rows in the layout of one side.
     fn side(&mut self, side: usize, dense: i64, made: &mut Side) {
         let axes = &mut *self.axes;
         axes.iter_mut().for_each(|axis| axis.bytes[side] = 0);
@@ -232,7 +232,7 @@ impl<'a> Blocks<'a> {
         (made.n, made.by) = (n as usize, by);
     }
 
-    /// With buffers for `N` bytes, and what is behind them.
+    /// Copies with buffers for `N` bytes and the bytes behind them.
     ///
     /// # Safety
     /// As [`copy`]; `N` is the room of a block and [`BEHIND`].
@@ -244,7 +244,7 @@ impl<'a> Blocks<'a> {
         let used = (self.count() + BEHIND).min(N);
         let [from, to] = buffers.each_mut().map(|buffer| {
             let buffer: *mut u8 = buffer.0.as_mut_ptr().cast();
-            // SAFETY: a buffer has as many. What is beside the elements is read, too.
+            // SAFETY: a buffer has as many. Bytes beside the elements are read, too.
             unsafe { buffer.write_bytes(0, used) };
             buffer
         });
@@ -260,7 +260,8 @@ impl<'a> Blocks<'a> {
         loop {
             self.side(0, self.width as i64, &mut src);
             self.side(1, self.slot as i64, &mut dst);
-            // Elements in between are copied as they come, backwards where the source runs so.
+            // The bytes in between are copied in their order, backwards if the source stride is
+            // negative.
             let mut plan = Plan::new(from, to, Item::Bytes(1));
             let mut moves = false;
             for axis in self.axes.iter().filter(|axis| axis.n > 1) {
@@ -366,8 +367,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Whether as much as a vector follows the block in the source, `by` bits from element to
-    /// element: then what is read behind its rows is the caller's, too.
+    /// Whether a vector's bytes follow the block in the source, `by` bits from element to element:
+    /// then the bytes read behind its rows are the caller's, too.
     fn beyond(&self, by: i64) -> bool {
         self.axes.get(self.near).is_some_and(|near| {
             let left = if near.dim.src < 0 { near.at } else { near.dim.n - near.at - near.n };
@@ -383,7 +384,7 @@ impl<'a> Blocks<'a> {
         if !self.reach.prefetch || self.near == self.last {
             return 0;
         }
-        // Two blocks on, or one of those that the next row of blocks begins with.
+        // Two blocks on, or one of the first blocks of the next row of blocks.
         let on = near.at + 2 * near.most;
         let (turns, rows) = if on < near.dim.n {
             (on - near.at, 0)
@@ -396,14 +397,14 @@ impl<'a> Blocks<'a> {
 }
 
 impl Side {
-    /// Not filled yet.
+    /// An empty side.
     const NONE: Side = Side { n: 1, by: 0, rows: Plan::none() };
 
-    /// Does what is to be done with each row, or with the rows of the innermost loop together, of
-    /// which the first one's offset is given on this side and in the block, in bits.
+    /// Executes `what` for each row, or for the rows of the innermost loop together, given the
+    /// first one's offset on this side and in the block, in bits.
     ///
     /// # Safety
-    /// As [`copy`], of what is to be done.
+    /// As [`copy`], for the operation.
     unsafe fn each(&self, together: bool, what: &mut dyn FnMut(i64, i64, Dim) -> Bits) {
         let nest = Nest::new(&self.rows);
         let last = nest.len().wrapping_sub(1);
@@ -413,7 +414,7 @@ impl Side {
         });
     }
 
-    /// All rows, packed in the stage, each from a whole byte on.
+    /// All rows, packed in the staging buffer, each from a whole byte on.
     fn packed(&self, space: Space, width: usize) -> Packed {
         let Space { bytes, stage } = space;
         let (n, field, rows) = (self.n, self.by as usize, self.rows.count() as usize);

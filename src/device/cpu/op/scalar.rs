@@ -3,8 +3,8 @@ use dlpack_kernels::{LOOPS, Loop, items};
 
 use crate::device::nest::{Nest, only};
 
-/// Items of the innermost loop in a block, where the source is nearer to dense in another loop: as
-/// many source lines stay in L1.
+/// Items of the innermost loop in a block, if the source stride is smaller in another loop: as many
+/// source lines stay in L1.
 const BLOCK: usize = 64;
 
 /// Copies a nest.
@@ -14,8 +14,8 @@ const BLOCK: usize = 64;
 pub(in super::super) unsafe fn copy(nest: &Nest) {
     let last = nest.len().wrapping_sub(1);
     let inner = nest.inner(0);
-    // Blocks of the innermost loop and of the one in which the source is nearest to dense, if that
-    // is another, use each source line while it is in the cache.
+    // Blocks of the innermost loop and of the one with the smallest source stride, if another, use
+    // each source line while it is cached.
     let (mut near, mut beside) = (inner.src.unsigned_abs(), last);
     for i in 0..last {
         let stride = nest.at(i).src.unsigned_abs();
@@ -28,7 +28,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest) {
     if beside != last {
         inside |= only(beside);
         loops[LOOPS - 2] = nest.at(beside);
-        // Blocks of all of the others would be far apart.
+        // Blocks of the other loops would be far apart.
         (left, block) = if inner.n > BLOCK { (0, BLOCK) } else { (LOOPS - 2, block) };
     }
     for i in (0..last).rev() {

@@ -18,14 +18,14 @@ const LOADS_PER_LINE: usize = 6;
 /// Items from which a program pays.
 const ITEMS_LEAST: u64 = 1024;
 
-/// Which loops take part.
+/// The loops of a program.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Shape {
     /// Loops in one period, innermost first; of the rest `n` is 1.
     inside: [Loop; 3],
     /// Bytes of one period in the destination.
     period: usize,
-    /// Bytes from one period to the next there: more, where bytes between them are not written.
+    /// Destination stride of periods: larger than a period if bytes between them are not written.
     pitch: usize,
     /// The loop of periods.
     unit: Loop,
@@ -38,7 +38,7 @@ pub(in super::super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a nest, if a program can do it.
+    /// The shape of a nest, if a program can copy it.
     pub(in super::super) fn of(nest: &Nest) -> Option<Shape> {
         let window = kernels().shuffles?.window;
         if nest.whole_bytes < ITEMS_LEAST * nest.bytes() as u64 || nest.bytes() > BYTES_MOST / 16 {
@@ -85,12 +85,12 @@ impl Shape {
             return None;
         }
         shape.units = LINE >> pitch.trailing_zeros().min(LINE.trailing_zeros());
-        // A window of the source must fit into what is read of it.
+        // A window must fit into the bytes of the source that are read.
         while shape.units.saturating_mul(unit.src.unsigned_abs()) < 64 && shape.units < 64 {
             shape.units *= 2;
         }
         let bytes = shape.units.saturating_mul(pitch);
-        // Other destinations that the same source lines are for: the channels of pixels.
+        // Other destinations of the same source lines: the channels of pixels.
         let near = |&i: &usize| {
             let one = nest.at(i);
             let reach = one.src.unsigned_abs().saturating_mul(one.n);
@@ -156,13 +156,13 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
     let ends = Program { lines: made.compact(), soon: &[], ..program };
     let mut made_beside = MaybeUninit::<[u8; BYTES_MOST]>::uninit();
     let made_beside: *mut u8 = made_beside.as_mut_ptr().cast();
-    // Whole lines, if all destinations start alike.
+    // Whole lines, if all destinations start at the same offset in a line.
     let streams = reach.stream_scattered && !gaps && shape.beside.dst % LINE as isize == 0;
     nest.each(shape.set, &mut |src, dst| {
         let run = |program: &Program, first: usize, n: usize, stream: bool| {
             let src = src.wrapping_offset(first as isize * unit.src);
             let dst = dst.wrapping_add(first * shape.pitch);
-            // SAFETY: periods of the caller's nest; no window leaves what they read.
+            // SAFETY: periods of the caller's nest; no window exceeds the bytes they read.
             unsafe { kernel(program, src, dst, n, stream) }
         };
         // `n` periods from `from` on, of those from `first` on that are in the buffer.
@@ -176,7 +176,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
                     let dst = dst.wrapping_offset(k as isize * shape.beside.dst);
                     let dst = dst.wrapping_add(from * shape.pitch);
                     let made = made_beside.wrapping_add(from_byte);
-                    // One by one, where something lies between them.
+                    // One by one, if there are gaps between them.
                     let (runs, run) = if gaps { (n, shape.period) } else { (1, n * shape.period) };
                     for i in 0..runs {
                         let (made, dst) =

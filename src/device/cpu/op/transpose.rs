@@ -7,15 +7,15 @@ use super::super::level::kernels;
 use super::super::policy::{self, Caches, Reach};
 use crate::device::nest::{Loop, Nest, Set, only};
 
-/// Bytes that both sides of a matrix have at least: a tile's.
+/// Minimum bytes of both sides of a matrix: a tile's.
 const SIDE_LEAST: usize = 16;
 
 /// The loops of a matrix.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Sides {
-    /// Those in which the destination is dense, one after the other, with their source strides.
+    /// The loops in which the destination is dense, with their source strides.
     rows: Side,
-    /// Those in which the source is, with their destination strides.
+    /// The loops in which the source is dense, with their destination strides.
     columns: Side,
     /// Offset of the first column from the nest's start: a reversed source is read forwards.
     start: [isize; 2],
@@ -90,9 +90,9 @@ impl Sides {
         fits.then_some(Sides { rows: rows.side, columns: columns.side, start, set })
     }
 
-    /// Bytes of the matrix of the innermost loops; none, if a side is so short that a program of
-    /// shuffles holds a window for each of its elements in registers, and reads and writes whole
-    /// lines where tiles would be mostly ends.
+    /// Bytes of the matrix of the innermost loops; 0 if a side is so short that a shuffle program
+    /// holds a window for each of its elements in registers, and accesses whole lines where tiles
+    /// would be mostly partial.
     pub(in super::super) fn innermost(&self, item: usize) -> usize {
         const WINDOWS: usize = 4;
         let [[rows, ..], [columns, ..]] = [self.rows.loops, self.columns.loops];
@@ -123,7 +123,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
     unsafe { if far { past(nest, sides, reach) } else { near(nest, sides) } }
 }
 
-/// In the caches: without a staging buffer, which would need much of a small stack.
+/// For data in the caches: without a staging buffer, which would need much of a small stack.
 #[inline(never)]
 unsafe fn near(nest: &Nest, sides: &Sides) {
     let mut lists = MaybeUninit::uninit();
@@ -131,7 +131,7 @@ unsafe fn near(nest: &Nest, sides: &Sides) {
     unsafe { transpose(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
 }
 
-/// With non-temporal stores.
+/// For data beyond the caches: with non-temporal stores.
 #[inline(never)]
 unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
     let (mut lists, mut stage) = (MaybeUninit::uninit(), MaybeUninit::uninit());
