@@ -1,7 +1,7 @@
-//! The artefact crate: re-exports the C ABI and says what a panic does, which is: not happen.
+//! The artefact crate: re-exports the C ABI and defines the panic handler, which is unreachable.
 //!
-//! `abort` is the only thing the handler calls, and a test demands that the release library does
-//! not import `abort`: the linker then has proved that no panic path is left (law 6).
+//! The handler calls only `abort`, and a test checks that the release library does not import
+//! `abort`: then the linker has proved that no panic path is left (law 6).
 #![no_std]
 
 pub use core_lib::capi::*;
@@ -9,8 +9,8 @@ pub use core_lib::capi::*;
 #[cfg(panic = "unwind")]
 compile_error!("build libdlpack_rs with panic = \"abort\": nothing may unwind across the C ABI");
 
-/// Makes every later copy use the kernels of this number among the levels, lowest first; false if
-/// this processor has not got them.
+/// Makes every later copy use the kernels of level number `level`, counted from the lowest; false
+/// if this processor does not support them.
 #[cfg(feature = "levels")]
 #[unsafe(no_mangle)]
 pub extern "C" fn dlrs_test_level(number: u8) -> bool {
@@ -18,7 +18,7 @@ pub extern "C" fn dlrs_test_level(number: u8) -> bool {
     Level::ALL.into_iter().find(|&level| level as u8 == number).is_some_and(set_level)
 }
 
-/// The extension module: what Python looks for in the file, by the module's name.
+/// The extension module's entry point, which Python finds by the module's name.
 ///
 /// # Safety
 /// Python calls it.

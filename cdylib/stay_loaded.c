@@ -8,7 +8,7 @@
 
 __attribute__((constructor)) static void stay_loaded(void) {
   Dl_info here;
-  /* Found by its name, once more, for good. Of a program nothing is found, and it stays. */
+  /* Reopened by name and never closed. For a program this fails, which is harmless. */
   if (dladdr((void *)&stay_loaded, &here) != 0) {
     dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   }

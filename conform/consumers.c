@@ -14,7 +14,7 @@ static int32_t right(kit *k, hand *h, const double *elements) {
   return kit_right_or_refused(k, h, h->versioned.dl_tensor.ndim, h->shape, elements);
 }
 
-/* What was taken, in one piece: the rule fails where it is refused, or wrong. */
+/* Takes a tensor and reads it; the rule fails if it is rejected. */
 static int32_t taken(kit *k, hand *h, void **tensor, look *seen) {
   TRY(kit_taken(k, h, tensor));
   TRY(kit_look(k, *tensor, seen));
@@ -305,7 +305,7 @@ RULE(C42) {
 }
 
 RULE(C43) {
-  const int unknown = 99; /* not through the enum, which has no such value */
+  const int unknown = 99; /* not as the enum, which has no such value */
   hand *h = kit_hand();
   memcpy(&h->versioned.dl_tensor.device.device_type, &unknown, sizeof unknown);
   return kit_refused(k, h);

@@ -11,7 +11,7 @@
 
 static const int64_t MATRIX[2] = {3, 4};
 
-/* The library's own export of a tensor that it took. */
+/* The library's export of a tensor that it took. */
 static int32_t again(kit *k, hand *h, void **tensor, exported *e) {
   if (k->subject.produce == NULL && k->subject.produce_legacy == NULL)
     return kit_skip(k, "needs produce or produce_legacy");

@@ -1,4 +1,4 @@
-/* Verdicts, elements, tensors made by hand, and what the library does with them.
+/* Verdicts, elements, tensors made by hand, and calls of the library with them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kit.h"
@@ -45,7 +45,7 @@ DLDataType kit_dtype(int code, int bits, int lanes) {
   return dtype;
 }
 
-/* The bytes of an element; 0 where the dtype is not one of the standard. */
+/* The bytes of an element; 0 if the dtype is not in the standard. */
 static size_t encode(DLDataType dtype, double value, unsigned char *out) {
   double parts[2] = {value, 0};
   float halves[2] = {(float)value, 0};
@@ -205,7 +205,7 @@ int kit_unchanged(const hand *h) {
          memcmp(h->before.strides, h->strides, sizeof h->strides) == 0;
 }
 
-/* ---- what the library does ------------------------------------------------------------------*/
+/* ---- calls of the library -------------------------------------------------------------------*/
 
 int32_t kit_can_produce(kit *k) {
   const dlrs_conform_subject *s = &k->subject;

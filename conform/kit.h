@@ -1,5 +1,5 @@
-/* What the rules share: tensors made by hand, exports that are read as a consumer reads them, and
- * verdicts. Nothing here goes through the library under test.
+/* Helpers of the rules: tensors made by hand, exports read as a consumer reads them, and
+ * verdicts. Elements are read and written without the library under test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef DLPACK_RS_CONFORM_KIT_H_
@@ -21,7 +21,7 @@ extern "C" {
 #define KIT_PRINTS(text, first)
 #endif
 
-/* A judge's answer is a dlrs_conform_outcome; 0 goes on, anything else is returned at once. */
+/* A judge returns a dlrs_conform_outcome: TRY continues on 0 and returns any other at once. */
 #define TRY(judgement)                   \
   do {                                   \
     int32_t answer_ = (judgement);       \
@@ -31,7 +31,7 @@ extern "C" {
 #define RULE(id) int32_t dlrs_conform_rule_##id(kit *k)
 
 typedef struct kit {
-  dlrs_conform_subject subject; /* with NULL for what the caller's lacks */
+  dlrs_conform_subject subject; /* NULL for functions that the caller's lacks */
   dlrs_conform_verdict *verdict;
 } kit;
 
@@ -50,7 +50,7 @@ DLDataType kit_dtype(int code, int bits, int lanes);
 int32_t kit_same(kit *k, const DLTensor *tensor, int32_t ndim, const int64_t *shape,
                  const double *elements);
 int64_t kit_count(const DLTensor *tensor);
-/* The stride that is meant: NULL is row-major. */
+/* The effective stride: NULL strides are row-major. */
 int64_t kit_stride(const DLTensor *tensor, int32_t axis);
 unsigned char *kit_first(const DLTensor *tensor);
 
@@ -59,14 +59,14 @@ unsigned char *kit_first(const DLTensor *tensor);
 #define KIT_NDIM 100
 
 typedef struct hand {
-  DLManagedTensorVersioned versioned; /* what a rule wants is edited here; */
-  DLManagedTensor legacy;             /* this one has the same tensor */
+  DLManagedTensorVersioned versioned; /* edited by the rules; */
+  DLManagedTensor legacy;             /* has the same tensor */
   int64_t shape[KIT_NDIM], strides[KIT_NDIM];
   unsigned char *start; /* aligned to 256 bytes */
   int is_legacy;
-  int refused; /* by the library, to which it was offered */
+  int refused; /* rejected by the library */
   int deleted; /* how often the deleter was called */
-  struct hand *other; /* all that there are, for tools that look for leaks */
+  struct hand *other; /* list of all, for leak checkers */
   struct {
     DLManagedTensorVersioned versioned;
     DLManagedTensor legacy;
@@ -86,21 +86,21 @@ int kit_deleted(hand *h);
 /* Whether struct, shape and strides are as they were when it was taken. */
 int kit_unchanged(const hand *h);
 
-/* ---- what the library does ------------------------------------------------------------------*/
+/* ---- calls of the library -------------------------------------------------------------------*/
 
-/* Whether the rule can be tried. */
+/* Skips the rule if the library cannot produce tensors. */
 int32_t kit_can_produce(kit *k);
 int32_t kit_can_consume(kit *k, const hand *h);
 
-/* Takes a tensor made by hand: *tensor is NULL where it was refused. */
+/* Takes a tensor made by hand: *tensor is NULL if it was rejected. */
 int32_t kit_take(kit *k, hand *h, void **tensor);
-/* Fails where it is refused. */
+/* As kit_take; fails if the tensor is rejected. */
 int32_t kit_taken(kit *k, hand *h, void **tensor);
 void kit_drop(kit *k, void *tensor);
-/* The deleter was called once, or, where it was refused, may have been left to the kit. */
+/* Fails unless the deleter was called once, or, if rejected, left to the kit. */
 int32_t kit_freed(kit *k, hand *h);
 
-/* An export, by the newest protocol that the library has. */
+/* An export by the newest protocol that the library supports. */
 typedef struct exported {
   DLManagedTensorVersioned *versioned; /* one of the two */
   DLManagedTensor *legacy;
@@ -117,7 +117,7 @@ void kit_free(exported *e);
 int32_t kit_make(kit *k, const hand *h, uint64_t flags, void **tensor);
 int32_t kit_made(kit *k, void **tensor, exported *out);
 
-/* What a tensor of the library is now: by `read`, or by an export, which lives as long as `out`. */
+/* The content of a library's tensor: by `read`, or by an export, freed with `out`. */
 typedef struct look {
   DLTensor tensor;
   uint64_t flags;
@@ -127,7 +127,7 @@ typedef struct look {
 int32_t kit_look(kit *k, void *tensor, look *out);
 void kit_unlook(look *l);
 
-/* The elements are right or the tensor is refused; it is freed once in both cases. */
+/* Fails unless the elements are right or the tensor is rejected, and freed once in both cases. */
 int32_t kit_right_or_refused(kit *k, hand *h, int32_t ndim, const int64_t *shape,
                              const double *elements);
 int32_t kit_refused(kit *k, hand *h);
@@ -135,11 +135,11 @@ int32_t kit_refused(kit *k, hand *h);
 /* ---- threads, and memory --------------------------------------------------------------------*/
 
 typedef int32_t kit_work(kit *k, void *argument);
-/* Runs work on threads at the same time; the first failure is the answer. */
+/* Runs work on several threads at the same time; returns the first failure. */
 int32_t kit_threads(kit *k, int count, kit_work *work, void *argument);
 void kit_lock(void);
 void kit_unlock(void);
-/* Bytes of resident memory; -1 where they cannot be read. */
+/* Bytes of resident memory; -1 if unknown. */
 int64_t kit_resident(void);
 
 #ifdef __cplusplus

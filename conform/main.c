@@ -1,5 +1,5 @@
-/* The program. It judges the subject that it is linked with when it is compiled with
- * DLRS_CONFORM_LINKED; else that of a shared library: dlpack_rs-conform ./libmine.so [OPTION...]
+/* The program. Compiled with DLRS_CONFORM_LINKED, it judges the subject that it is linked with;
+ * else that of a shared library: dlpack_rs-conform ./libmine.so [OPTION...]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dlpack_rs_conform.h"

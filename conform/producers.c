@@ -18,7 +18,7 @@ static void done(kit *k, void *tensor, exported *e) {
   if (tensor != NULL) kit_drop(k, tensor);
 }
 
-/* A tensor of the library and its export, which has to be a versioned one. */
+/* A tensor of the library and its export, which must be versioned. */
 static int32_t versioned(kit *k, void **tensor, exported *e) {
   if (k->subject.produce == NULL) return kit_skip(k, "needs produce");
   return kit_made(k, tensor, e);
@@ -160,7 +160,7 @@ RULE(P32) {
   return before < 50 ? 0 : kit_fail(k, "%d MB more", (int)before);
 }
 
-/* As a program does that goes on: makes tensors in what was freed. */
+/* Makes new tensors, which may reuse freed memory. */
 static int32_t others(kit *k, void **made) {
   double sevens[12];
   for (int i = 0; i < 12; i++) sevens[i] = 7;
@@ -272,7 +272,7 @@ RULE(P44) {
   return 0;
 }
 
-/* Exports three ones of a dtype; a note where the library has none. */
+/* Exports three ones of a dtype; a note if the library does not support it. */
 static int32_t three(kit *k, DLDataType dtype, exported *e) {
   const int64_t shape[1] = {3};
   const double ones[3] = {1, 1, 1};

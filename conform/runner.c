@@ -37,7 +37,7 @@ static void judge_here(dlrs_conform_getter *get, uint32_t index, int out) {
   memset(&a, 0, sizeof a);
   snprintf(a.name, sizeof a.name, "%s %s", subject->name == NULL ? "library" : subject->name,
            subject->version == NULL ? "" : subject->version);
-  null = open("/dev/null", O_WRONLY); /* what a library says as it dies is not for readers */
+  null = open("/dev/null", O_WRONLY); /* hides messages of a crash */
   if (null >= 0) dup2(null, 2);
   if (dlrs_conform_check(subject, index, &a.verdict) != 0) _exit(NO_SUBJECT);
   if (write(out, &a, sizeof a) != (ssize_t)sizeof a) _exit(1);
@@ -51,8 +51,8 @@ static int64_t milliseconds(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Reads until the other end is closed, which the end of its process does: 0, or 1 if that was not
- * in time. */
+/* Reads until the other end is closed, at the latest when its process ends: 0, or 1 after a
+ * timeout. */
 static int read_answer(int from, answer *a, size_t *size, int64_t end) {
   for (;;) {
     struct pollfd one;
@@ -130,7 +130,7 @@ static int fits(const dlrs_conform_rule *rule, const char *patterns) {
   return 0;
 }
 
-/* The rule that a line of the file of known violations begins with. */
+/* Whether the file of known violations has a line that begins with this rule. */
 static int is_known(FILE *file, const char *id) {
   char line[512], word[32];
   if (file == NULL) return 0;

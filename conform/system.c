@@ -1,10 +1,10 @@
-/* Threads and memory, by the system; and dlrs_conform_check itself.
+/* Threads and memory, by system calls; and dlrs_conform_check.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #if defined(__linux__)
-#include <stdlib.h> /* defines __GLIBC__ where that is */
+#include <stdlib.h> /* defines __GLIBC__ with glibc */
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -88,7 +88,7 @@ int32_t kit_threads(kit *k, int count, kit_work *work, void *argument) {
   return 0;
 }
 
-/* What a sanitizer keeps of what was freed cannot be told from what was not. */
+/* A sanitizer's quarantine of freed memory looks like a leak. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED
 #elif defined(__has_feature)
@@ -102,7 +102,7 @@ int64_t kit_resident(void) {
 #if defined(__linux__) && !defined(SANITIZED)
   long long all, resident = -1;
   FILE *file;
-#if defined(__GLIBC__) /* what malloc keeps of what was freed is not what is meant */
+#if defined(__GLIBC__) /* returns the memory that malloc caches */
   malloc_trim(0);
 #endif
   file = fopen("/proc/self/statm", "r");

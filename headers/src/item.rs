@@ -1,5 +1,5 @@
 //! One item of a source as a C declaration: one cbindgen run with every other item excluded, so
-//! that the order is ours and a name never drags in its neighbours.
+//! that the template determines the order and a name never includes others.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use crate::rules::{self, Form, Naming};
 use crate::scan::{Item, Kind};
 use crate::{Result, read};
 
-/// The settings that all items share: `cbindgen.toml`.
+/// The settings of all items: `cbindgen.toml`.
 pub fn base(root: &Path) -> Result<Config> {
     Config::from_file(root.join("cbindgen.toml")).map_err(|e| format!("cbindgen.toml: {e}"))
 }
 
-/// The item's name in C; `None` when C does not see it.
+/// The item's name in C; `None` if it is not in the C interface.
 pub fn c_name<'a>(base: &'a Config, item: &'a Item) -> Result<Option<&'a str>> {
     let ours = |name: &str| name.starts_with("dlrs_") || name.starts_with("DLRS_");
     match base.export.rename.get(&item.name) {
-        // Another module's enum may have the same name in Rust and no meaning in C.
+        // Another module's enum may have the same name in Rust and none in C.
         Some(_) if item.kind == Kind::Enum && !item.lists_codes => Ok(None),
         Some(name) => Ok(Some(name)),
         None if ours(&item.name) => Ok(Some(&item.name)),
@@ -70,7 +70,7 @@ pub fn declare(
     Ok(rules::apply(text.trim(), form))
 }
 
-/// The version in the top `Cargo.toml`, its only home.
+/// The version, from the top `Cargo.toml`.
 pub fn version(root: &Path) -> Result<[String; 3]> {
     let manifest = read(&root.join("Cargo.toml"))?;
     let line = manifest.lines().skip_while(|line| *line != "[workspace.package]");

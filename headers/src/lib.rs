@@ -2,7 +2,7 @@
 //!
 //! A template (`headers/*.h.in`) holds the preprocessor scaffold and the order of the items; each
 //! item is one cbindgen run over its source ([`item`]), then a few rules for tokens, white space
-//! and comments ([`rules`]). What C sees of a source is listed by [`scan`].
+//! and comments ([`rules`]). [`scan`] lists a source's public C items.
 #![forbid(unsafe_code)]
 
 pub mod item;
@@ -12,10 +12,10 @@ pub mod template;
 
 use std::path::{Path, PathBuf};
 
-/// Every failure here ends the run: words for a person are enough.
+/// Every failure ends the run, so a message is enough.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// The generated files: each is made from `headers/<name>.in`.
+/// The generated files, each from `headers/<name>.in`.
 pub const HEADERS: [&str; 2] = ["dlpack.h", "dlpack_rs.h"];
 
 /// The top folder of the repository.
@@ -24,12 +24,12 @@ pub fn root() -> PathBuf {
     crate_folder.parent().unwrap_or(crate_folder).to_path_buf()
 }
 
-/// Where the header `name` is committed.
+/// The path of the committed header `name`.
 pub fn committed(name: &str) -> PathBuf {
     root().join("include").join(name)
 }
 
-/// The text of the header `name`, made anew.
+/// Generates the text of the header `name`.
 pub fn generate(name: &str) -> Result<String> {
     let template = read(&root().join("headers").join(format!("{name}.in")))?;
     template::expand(&root(), &template).map_err(|e| format!("{name}: {e}"))
@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> Result<String> {
     }
 }
 
-/// The first line in which two texts differ, in words; `None` when they are equal.
+/// Describes the first line in which two texts differ; `None` if they are equal.
 pub fn first_difference(committed: &str, generated: &str) -> Option<String> {
     if committed == generated {
         return None;

@@ -1,10 +1,10 @@
-//! The rules between cbindgen's C and the header's: tokens and white space outside comments, and
-//! Rust's documentation marks inside them. They change how a declaration is spelled, never what
-//! it says.
+//! The rules that convert cbindgen's C to the header's: tokens and white space outside comments,
+//! and Rust's documentation marks inside them. They change the spelling of a declaration, never its
+//! meaning.
 
 use std::borrow::Cow;
 
-/// Where the space of a pointer stands. Upstream's file has all three.
+/// The position of the space in a pointer. Upstream's file has all three.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Pointer {
     /// `void* data`
@@ -16,30 +16,30 @@ pub enum Pointer {
     Right,
 }
 
-/// How a struct or enum gets its name.
+/// How a struct or enum is named.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Naming {
     /// `typedef struct {...} X;`
     Typedef,
     /// `typedef struct X {...} X;`
     Both,
-    /// `struct X {...};`: a list of codes, or a struct whose typedef stands further up.
+    /// `struct X {...};`: a list of codes, or a struct with an earlier typedef.
     #[default]
     Tag,
 }
 
-/// How one item is spelled.
+/// The spelling of one item.
 #[derive(Clone, Default, Debug)]
 pub struct Form {
-    /// How a struct or enum gets its name.
+    /// How a struct or enum is named.
     pub naming: Naming,
-    /// The underlying type C++ is to give the enum; C has no word for it before C23.
+    /// The enum's underlying type in C++; C has no syntax for it before C23.
     pub cxx_type: Option<&'static str>,
-    /// Where the space of a pointer stands.
+    /// The position of the space in a pointer.
     pub pointer: Pointer,
-    /// What stands behind every decimal number.
+    /// The suffix of every decimal number.
     pub suffix: &'static str,
-    /// How many parameters of a callback stand on each line; empty: as cbindgen writes them.
+    /// Number of parameters of a callback per line; empty: as cbindgen writes them.
     pub lines: Vec<usize>,
     /// A line length other than that of `cbindgen.toml`.
     pub line_length: Option<usize>,
@@ -93,7 +93,7 @@ fn words<'a>(text: &'a str, rule: impl Fn(&'a str) -> Cow<'a, str>) -> String {
     out
 }
 
-/// Moves the space of `void *name` to where `style` wants it; `(*name)` has none to move.
+/// Moves the space of `void *name` according to `style`; `(*name)` has none.
 fn pointers(text: &str, style: Pointer) -> String {
     if style == Pointer::Right {
         return text.to_string();
@@ -134,7 +134,7 @@ fn break_parameters(text: &str, counts: &[usize]) -> String {
     lines.join("\n") + "\n" + &text[end..]
 }
 
-/// A broken line keeps its two spaces of indent and none that followed the comma.
+/// Trims a broken line to two spaces of indent and no trailing ones.
 fn tidy(line: &str) -> String {
     match line.strip_prefix("  ") {
         Some(parameters) => format!("  {}", parameters.trim()),
@@ -142,7 +142,7 @@ fn tidy(line: &str) -> String {
     }
 }
 
-/// A comment block: Rust's marks out, and one line where one is enough.
+/// Formats a comment block: removes Rust's marks, and uses one line if possible.
 fn comment(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let [first, body @ .., last] = &lines[..] else { return text.to_string() };
@@ -154,7 +154,7 @@ fn comment(text: &str) -> String {
     format!("{first}\n{}{last}", body.collect::<String>())
 }
 
-/// One line of documentation as C readers expect it: no intra-doc links, no Markdown headings.
+/// Converts one line of documentation for C: no intra-doc links, no Markdown headings.
 fn prose(line: &str) -> String {
     let line = line.replace("[`", "`").replace("`]", "`").replace("*/", "* /");
     match line.split_once("# ") {
@@ -165,7 +165,7 @@ fn prose(line: &str) -> String {
     }
 }
 
-/// A section: text that belongs to no single declaration.
+/// Formats a section: text about several declarations.
 pub fn section(lines: &[String]) -> String {
     let mut out = format!("/* {}\n", "-".repeat(93));
     for line in lines {

@@ -1,10 +1,10 @@
-//! Reads a Rust source and lists what C sees of it, in source order.
+//! Reads a Rust source and lists its public C items, in source order.
 
 use std::path::Path;
 
 use crate::{Result, read};
 
-/// What an item becomes in C.
+/// The kind of an item in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// `#define`.
@@ -13,7 +13,7 @@ pub enum Kind {
     Enum,
     /// A struct with members.
     Struct,
-    /// A struct that C only points to: it has no `#[repr(C)]`.
+    /// An opaque struct: it has no `#[repr(C)]`.
     Opaque,
     /// `typedef`.
     Typedef,
@@ -21,16 +21,16 @@ pub enum Kind {
     Function,
 }
 
-/// An item that C may see.
+/// An item that may be in the C interface.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Its name in Rust.
     pub name: String,
-    /// What it becomes.
+    /// Its kind in C.
     pub kind: Kind,
-    /// Whether it is an enum whose codes have names of ours, `DLRS_...`.
+    /// Whether it is an enum whose codes are named `DLRS_...`.
     pub lists_codes: bool,
-    /// What C writes behind the numbers of a constant of this type.
+    /// The suffix of numbers in a constant of this type.
     pub suffix: &'static str,
 }
 
@@ -88,7 +88,8 @@ fn has(attributes: &[syn::Attribute], name: &str) -> bool {
     attributes.iter().any(|a| a.path().is_ident(name))
 }
 
-/// Without it `1 << 31` would overflow an int, and a 64-bit flag would lose its upper half.
+/// Without the suffix, `1 << 31` would overflow an int, and a 64-bit flag would lose its upper
+/// half.
 fn suffix(rust_type: &syn::Type) -> &'static str {
     match rust_type {
         syn::Type::Path(p) if p.path.is_ident("u32") => "U",

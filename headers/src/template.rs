@@ -1,16 +1,15 @@
-//! Fills a template in. A line that starts with `@` is an order to the generator; every other line
-//! goes into the header as it is, with `@VERSION_MAJOR@`, `@VERSION_MINOR@`, `@VERSION_PATCH@`
-//! replaced.
+//! Expands a template. A line that starts with `@` is a directive; every other line is copied to
+//! the header, with `@VERSION_MAJOR@`, `@VERSION_MINOR@`, `@VERSION_PATCH@` replaced.
 //!
 //! | line | becomes |
 //! |---|---|
-//! | `@from FILE` | nothing: it says where the items that follow come from |
+//! | `@from FILE` | nothing: FILE is the source of the following items |
 //! | `@item NAME [OPTION...]` | the declaration of NAME |
 //! | `@docs FILE` | the `//!` lines of FILE |
 //! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: any line may name it |
-//! | `@file FILE...` | all that C sees of them, in this order; the `//!` lines of the one in `src/capi` head the section |
+//! | `@file FILE...` | all public C items, in this order, below the `//!` lines of the one in `src/capi` |
 //!
-//! What `src/capi/mod.rs` has under a Cargo feature is declared unless `DLRS_NO_<FEATURE>` is
+//! Items under a Cargo feature in `src/capi/mod.rs` are declared unless `DLRS_NO_<FEATURE>` is
 //! defined.
 //!
 //! Options of an item: `tagged`, `cxx=TYPE`, `pointer=left|middle|right`, `suffix=S`,
@@ -24,9 +23,9 @@ use crate::rules::{Form, Naming, Pointer, section};
 use crate::scan::{self, Kind, Source};
 use crate::{Result, read};
 
-/// Stands for the typedefs until all structs are known.
+/// Placeholder of the typedefs until all structs are known.
 const STRUCTS: &str = "@structs";
-/// Here a file is a topic: its `//!` lines head a section of the header.
+/// The folder whose files are topics: their `//!` lines begin sections of the header.
 const C_API: &str = "src/capi";
 
 struct Filler<'a> {
@@ -102,7 +101,7 @@ impl Filler<'_> {
         let found = found.ok_or_else(|| format!("no item {name} in {}", path.display()))?;
         let (pointer, naming) = (Pointer::Left, Naming::Typedef);
         let mut form = Form { pointer, naming, ..Form::default() };
-        // A callback is broken where the template says, not where it grows too long.
+        // The template, not the line length, determines the line breaks of a callback.
         form.line_length = Some(usize::MAX);
         for word in words {
             option(&mut form, word)?;
@@ -150,10 +149,10 @@ impl Filler<'_> {
         Ok(parts)
     }
 
-    /// A public item with a name of C's that no line names would be missing from the header.
+    /// An error for a public C item that no line of the template names.
     fn nothing_left_out(&self) -> Result<()> {
         if self.seen.is_empty() {
-            return Ok(()); // a template of single items: upstream's
+            return Ok(()); // upstream's template has single items
         }
         let mut sources = Vec::new();
         walk(&self.root.join("src"), &mut sources)?;
@@ -176,7 +175,7 @@ impl Filler<'_> {
     }
 }
 
-/// The Cargo feature without which `src/capi/mod.rs` leaves a file out.
+/// The Cargo feature that a file requires in `src/capi/mod.rs`.
 fn feature(root: &Path, name: &str) -> Result<Option<String>> {
     let Some(topic) = name.strip_prefix(C_API) else { return Ok(None) };
     let line = format!("pub mod {};", topic.trim_matches('/').trim_end_matches(".rs"));

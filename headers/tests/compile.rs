@@ -1,5 +1,5 @@
-//! Check (d): both headers compile without a warning in every C and C++, alone, twice and beside
-//! upstream's, and every struct lies where `c_tests/headers/layout.c` says.
+//! Check (d): both headers compile without a warning in every C and C++, alone, twice and with
+//! upstream's, and every struct has the layout of `c_tests/headers/layout.c`.
 
 mod support;
 
@@ -9,12 +9,12 @@ use std::process::Command;
 use headers::{committed, root};
 use support::{scratch, tool, try_run, upstream};
 
-/// Compiler of C, compiler of C++, Debian's package.
+/// C compiler, C++ compiler, Debian's package.
 const COMPILERS: [(&str, &str, &str); 2] = [("gcc", "g++", "g++"), ("clang", "clang++", "clang")];
 const C: [&str; 4] = ["c99", "c11", "c17", "c2x"];
 const CXX: [&str; 5] = ["c++11", "c++14", "c++17", "c++20", "c++2b"];
 
-/// What clang can look at without that machine's C library.
+/// The targets that clang can compile for without a C library.
 const TARGETS: [&str; 6] = [
     "i686-linux-gnu",
     "armv7-linux-gnueabihf",
@@ -24,7 +24,7 @@ const TARGETS: [&str; 6] = [
     "arm64-apple-darwin",
 ];
 
-/// Every compiler in every language version: ready to be given a file.
+/// A command per compiler and language version, without the file.
 fn dialects() -> Vec<Command> {
     let mut all = Vec::new();
     for (c, cxx, package) in COMPILERS {
@@ -49,7 +49,7 @@ fn strict(command: &mut Command, macros: &[(&str, &Path)]) -> Result<String, Str
     try_run(command)
 }
 
-/// Runs one check for each of many commands and reports all failures at once.
+/// Runs a check for each command and reports all failures together.
 fn all(results: impl Iterator<Item = Result<String, String>>) {
     let (good, bad): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
     println!("{} compilations passed, {} failed", good.len(), bad.len());
@@ -88,8 +88,8 @@ fn layout_is_as_written_on_other_machines() {
     }));
 }
 
-/// Alone twice, and each before and after each other one. A DLPack 1.0 may only come first: the
-/// newer header is then the one whose declarations are skipped.
+/// Includes each header twice, and before and after each other one. A DLPack 1.0 may only come
+/// first: the newer header is then the one whose declarations are skipped.
 #[test]
 fn headers_go_together_in_every_order() {
     let (dlpack, ours, theirs) = (committed("dlpack.h"), committed("dlpack_rs.h"), upstream());
@@ -180,7 +180,8 @@ fn structs_that_grow_are_initialised_in_every_dialect() {
     }));
 }
 
-/// Upstream's other macros are read by programs that build their own libraries: hands off.
+/// Upstream's other macros are used by programs that build their own libraries, and must not
+/// change.
 #[test]
 fn dlpack_rs_h_leaves_upstreams_macros_alone() {
     let text = headers::read(&committed("dlpack_rs.h")).expect("it is committed");

@@ -1,5 +1,5 @@
-//! Check of the drivers: what src/device/gpu declares of CUDA and HIP is what the vendors' headers
-//! say, as bindgen reads them: parameters (number and kind of each), structs, values.
+//! Check of the drivers: the declarations of CUDA and HIP in src/device/gpu match the vendors'
+//! headers, as bindgen reads them: parameters (number and kind of each), structs, values.
 
 mod support;
 
@@ -12,10 +12,10 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Expr, FnArg, Ident, Item, LitStr, Token, Type, parenthesized};
 
-/// What a parameter is to the machine. The vendors write device addresses as numbers.
+/// The machine type of a parameter. The vendors declare device addresses as numbers.
 #[derive(Clone, PartialEq, Debug)]
 enum Kind {
-    /// 8 bytes: a number, an address or a handle; and what it points at, where that is plain.
+    /// 8 bytes: a number, an address or a handle; and the type it points to, if known.
     Word(Option<Box<Kind>>),
     /// A number of so many bytes.
     Number(usize),
@@ -24,12 +24,12 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether what we declare can be what the vendor declares.
+    /// Whether our declaration is compatible with the vendor's.
     fn agrees(&self, vendors: &Kind) -> bool {
         match (self, vendors) {
             (Kind::Word(Some(ours)), Kind::Word(Some(theirs))) => ours.agrees(theirs),
             (Kind::Word(_), Kind::Word(_)) => true,
-            // Room at the end, for what later versions add.
+            // Ours may have extra space at the end, for later versions.
             (Kind::Fields(ours), Kind::Fields(theirs)) => {
                 ours.len() >= theirs.len() && ours.iter().zip(theirs).all(|(a, b)| a.agrees(b))
             }
@@ -109,7 +109,7 @@ impl Names {
         }
     }
 
-    /// What an address leads to: nothing for `void` and handles.
+    /// The type a pointer refers to; none for `void` and handles.
     fn pointee(&self, ty: &Type) -> Option<Box<Kind>> {
         let Type::Path(path) = ty else { return Some(Box::new(self.kind(ty))) };
         let name = path.path.segments.last().unwrap().ident.to_string();
@@ -184,7 +184,7 @@ fn calls(text: &str) -> Vec<Function> {
     text.split("call!(library").skip(1).filter_map(call).collect()
 }
 
-/// What bindgen makes of headers.
+/// bindgen's output for headers.
 fn vendor(headers: &[PathBuf], prefix: &str, arguments: &[String]) -> Names {
     let stddef = run(tool("gcc", "gcc").arg("-print-file-name=include"));
     let text = bindgen::Builder::default()
@@ -203,7 +203,7 @@ fn vendor(headers: &[PathBuf], prefix: &str, arguments: &[String]) -> Names {
     names
 }
 
-/// Our constant, in which file, and the vendor's of the same value.
+/// Our constant, its file, and the vendor's constant of the same value.
 const VALUES: [(&str, &str, &str); 21] = [
     ("codes.rs", "NOT_READY", "cudaError_enum_CUDA_ERROR_NOT_READY"),
     ("codes.rs", "NOT_READY", "hipError_t_hipErrorNotReady"),
@@ -228,7 +228,7 @@ const VALUES: [(&str, &str, &str); 21] = [
     ("rocm.rs", "BY_ADDRESS", "hipMemcpyKind_hipMemcpyDefault"),
 ];
 
-/// What Debian's HIP, 5.2, does not have yet.
+/// Functions that Debian's HIP 5.2 lacks.
 const NEWER: [&str; 1] = ["hipStreamGetDevice"];
 
 fn text(name: &str) -> String {

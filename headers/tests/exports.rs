@@ -1,5 +1,5 @@
-//! `include/exports.txt` is the one list of exports, written by hand. What the sources mark as
-//! exported, what the header declares and what the linker let out must all be that list.
+//! `include/exports.txt` is the one list of exports, written by hand. The exports in the sources,
+//! the declarations in the header and the symbols of the library must all equal it.
 
 mod support;
 
@@ -49,7 +49,7 @@ fn the_sources_export_what_is_listed() {
 
 #[test]
 fn the_header_declares_what_is_listed() {
-    // Macros expanded and comments gone; a function is a name of ours before a parenthesis.
+    // Preprocessed; a function is a name of ours before a parenthesis.
     let text = run(tool("gcc", "gcc")
         .args(["-E", "-P", "-DDLRS_API=DLRS_API", "-x", "c"])
         .arg(committed("dlpack_rs.h")));
@@ -68,7 +68,7 @@ fn the_shared_library_exports_what_is_listed() {
     same("libdlpack_rs.so", &names.map(str::to_string).collect());
 }
 
-/// The release library, as `make build` builds it; where it lies only cargo knows.
+/// The release library, as `make build` builds it; cargo reports its path.
 fn library() -> PathBuf {
     let version = run(Command::new(env!("CARGO")).arg("-vV"));
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));

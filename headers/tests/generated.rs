@@ -1,4 +1,4 @@
-//! Check (a): the committed headers are what the sources say. `BLESS=1` rewrites them.
+//! Check (a): the committed headers equal the generated ones. `BLESS=1` rewrites them.
 
 use headers::{HEADERS, committed, first_difference, generate, read};
 

@@ -1,6 +1,6 @@
-//! Check (c): our structs lie in memory as the headers say. bindgen reads a header with a C
-//! compiler's eyes and writes the size, alignment and offsets it sees as constant assertions;
-//! these are compiled over the Rust structs that the library itself uses.
+//! Check (c): our structs have the layout of the headers. bindgen parses a header with libclang and
+//! writes sizes, alignments and offsets as constant assertions; these are compiled with the
+//! library's Rust structs.
 
 mod support;
 
@@ -20,13 +20,13 @@ fn structs_lie_as_upstreams_and_our_own_headers_say() {
         ("dlpack_rs", committed("dlpack_rs.h")),
     ] {
         let blocks = assertions(&header);
-        // All eight of upstream's structs, or a check of nothing would pass.
+        // All eight of upstream's structs, or an empty check would pass.
         assert!(name == "dlpack_rs" || blocks.len() >= 8, "{name}: {} structs", blocks.len());
         compile(name, &blocks.join("\n"), &library);
     }
 }
 
-/// bindgen's `const _` blocks, one per struct that `header` itself defines.
+/// bindgen's `const _` blocks, one per struct that `header` defines.
 fn assertions(header: &Path) -> Vec<String> {
     let name = header.display().to_string();
     // PyPI's libclang comes without the compiler's own stddef.h.
@@ -46,7 +46,7 @@ fn assertions(header: &Path) -> Vec<String> {
     blocks.filter_map(block).collect()
 }
 
-/// Compiles the assertions over the library's types.
+/// Compiles the assertions with the library's types.
 fn compile(name: &str, blocks: &str, library: &Path) {
     let source = format!("#![allow(unused_imports)]\n{}\n{blocks}\n", imports());
     let file = scratch().join(format!("layout_{name}.rs"));
@@ -63,7 +63,7 @@ fn compile(name: &str, blocks: &str, library: &Path) {
         .arg(file));
 }
 
-/// `use` lines for every source that a header is made from.
+/// `use` lines for every source of a header.
 fn imports() -> String {
     let mut lines = "use dlpack_rs::abi::*;\n".to_string();
     let template = root().join("headers/dlpack_rs.h.in");
@@ -79,7 +79,7 @@ fn imports() -> String {
     lines
 }
 
-/// The core library as an rlib; where it lies only cargo knows.
+/// The core library as an rlib; cargo reports its path.
 fn library() -> PathBuf {
     let said = run(Command::new(env!("CARGO")).current_dir(root()).args([
         "build",

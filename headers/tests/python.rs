@@ -1,5 +1,5 @@
-//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`. And what Python
-//! programs use of them, `python/dlpack_rs/abi`, is what they say; `BLESS=1` rewrites it.
+//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`. And Python's
+//! declarations, `python/dlpack_rs/abi`, match them; `BLESS=1` rewrites these.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Check (b): our `dlpack.h` is upstream's, comments aside.
+//! Check (b): our `dlpack.h` equals upstream's, except for comments.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{run, scratch, tool, upstream};
 const DECLARATIONS_SHA256: &str =
     "ed4d840fd069db6de6d6603cc60d2db7e0150ed584610855648b4d9859f68be7";
 
-/// The file without comments; neither macros nor #include are touched.
+/// The file without comments; macros and #include are unchanged.
 fn without_comments(header: &Path) -> String {
     let mut gcc = tool("gcc", "gcc");
     run(gcc.args(["-w", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]).arg(header))
@@ -30,7 +30,7 @@ fn dlpack_h_is_upstreams_without_the_comments() {
     assert!(sum.starts_with(DECLARATIONS_SHA256), "sha256 of the declarations: {sum}");
 }
 
-/// No sentence of upstream's comments went along.
+/// No sentence of upstream's comments was copied.
 #[test]
 fn comments_are_our_own() {
     let theirs = comment_lines(&upstream());

@@ -268,7 +268,7 @@ unsafe fn tiles(cast: &Cast, way: &mut Way) {
 }
 
 /// Reads two sides in step, both converted to `kind`, and calls `visit` with their tiles, of
-/// `kind`'s bytes per number, until it returns false.
+/// `kind`'s bytes per number, until it returns true.
 ///
 /// # Safety
 /// Every number of both sides is readable.
