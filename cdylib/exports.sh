@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the names of include/exports.txt that a library with the Cargo features $DLRS_FEATURES has;
-# all of them where that is not set. A name goes with its file, a file with what src/capi/mod.rs says.
+# all of them if unset. A name belongs to its file, a file to its feature in src/capi/mod.rs.
 set -eu
 cd "$(dirname "$0")/.."
 [ -n "${DLRS_FEATURES+set}" ] || exec cat include/exports.txt

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes the static library that is shipped of the one that cargo makes: static.sh CARGO'S OUT
+# Makes the distributed static library from cargo's: static.sh CARGO'S OUT
 #
-# Rust puts its run-time support into every static library: integers of 128 bits, and a copy of
-# half of libm (fmod, cbrt, fma ...), which takes the place of the C library's in the programs that
-# link it, or clashes with it. So all is linked into one object, with what it needs of that, and
-# every name but those that exports.sh prints (for DLRS_FEATURES) becomes local. These are hidden: a shared
-# library that links this one does not export them again. VISIBILITY=default leaves them visible, for
-# building a library that passes the interface on.
+# Rust adds its run-time support to every static library: integers of 128 bits, and a copy of half
+# of libm (fmod, cbrt, fma ...), which overrides the C library's in programs that link it, or conflicts
+# with it. So the library is linked into one object, with the parts that it needs, and every symbol
+# except those that exports.sh prints (for DLRS_FEATURES) becomes local. The others are hidden: a
+# shared library that links this one does not export them. VISIBILITY=default leaves them visible,
+# for libraries that re-export the interface.
 #
 # stay_loaded.c is added.
 #
@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 exports=$work/exports.txt
 "$here/exports.sh" >"$exports"
 
-# An object that needs every function, and sees it so: the linker keeps the stricter visibility of
+# An object that references every function with this visibility: the linker keeps the stricter of
 # the two.
 {
     echo "#if defined(__ELF__)"
@@ -42,7 +42,7 @@ exports=$work/exports.txt
     --remove-section=.rela.dlrs_needed --remove-section=.llvmbc --remove-section=.llvmcmd \
     --keep-global-symbols="$exports" "$work/all.o" "$work/dlpack_rs.o"
 (cd "$work" && "$ar" rcsD new.a dlpack_rs.o)
-# Left as it is when nothing has changed, so that nothing is linked again.
+# An unchanged library is not rewritten, so that its users are not relinked.
 if [ -L "$2" ] || ! cmp -s "$work/new.a" "$2"; then
     cp "$work/new.a" "$2.new"
     mv "$2.new" "$2"

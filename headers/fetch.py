@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Brings what the header checks compare with into a build folder.
+"""Fetches the references of the header checks into a build folder.
 
     fetch.py dlpack   FOLDER   upstream's dlpack.h          -> FOLDER/dlpack.h
-    fetch.py libclang FOLDER   libclang from PyPI           -> prints the folder it lies in
+    fetch.py libclang FOLDER   libclang from PyPI           -> prints its folder
     fetch.py cffi     FOLDER   a virtual environment, cffi  -> prints its python
     fetch.py cuda     FOLDER   NVIDIA's cuda.h              -> FOLDER/cuda.h
     fetch.py hip      FOLDER   Debian's libamdhip64-dev     -> prints its include folder
 
-What is there already is not fetched again. Needs python3 >= 3.9 with venv (Debian: python3-venv).
+Existing files are not fetched again. Needs python3 >= 3.9 with venv (Debian: python3-venv).
 """
 
 import hashlib
@@ -22,14 +22,14 @@ HERE = Path(__file__).resolve().parent
 DLPACK_SHA256 = "62052bef24bd69bb7b52e95428f9e99bd7951783850c36c5f2a41e71fd63c2fc"
 DLPACK_IN_WHEEL = "tvm_ffi/include/dlpack/dlpack.h"
 CFFI = "cffi==2.0.0"
-# One wheel for every host: it is only opened.
+# One wheel for every host: it is only unpacked.
 ONE_WHEEL = ["--only-binary=:all:", "--implementation=cp", "--python-version=311", "--abi=cp311",
              "--platform=manylinux_2_28_x86_64"]
 
 
 def python(folder):
-    """A python of our own: the system's may lack pip, or refuse to install anything."""
-    made = folder / "venv" / "bin" / "pip"  # the last that is made
+    """A virtual environment: the system's python may lack pip, or reject installations."""
+    made = folder / "venv" / "bin" / "pip"  # created last
     with Lock(folder / "venv.lock"):
         if not made.exists():
             run(sys.executable, "-m", "venv", "--clear", folder / "venv")
@@ -37,7 +37,7 @@ def python(folder):
 
 
 class Lock:
-    """Tests run side by side and may all find the virtual environment missing."""
+    """Serializes concurrent tests that would all create the virtual environment."""
 
     def __init__(self, path):
         self.path = path
@@ -53,7 +53,7 @@ class Lock:
 
 
 def run(*command):
-    """Runs a command whose output belongs to the log, not to our answer."""
+    """Runs a command; its output goes to the log, not to stdout."""
     subprocess.run([str(word) for word in command], check=True, stdout=sys.stderr)
 
 
@@ -75,7 +75,7 @@ def dlpack(folder):
             sys.exit(f"{wheel.name}: dlpack.h has sha256 {found}, expected {DLPACK_SHA256}")
         fresh = Path(into) / "dlpack.h"
         fresh.write_bytes(text)
-        os.replace(fresh, header)  # in one step: another test may be reading it
+        os.replace(fresh, header)  # atomic: another test may be reading it
     return header
 
 
@@ -121,7 +121,7 @@ def hip(folder):
         subprocess.run(command, check=True, stdout=sys.stderr, cwd=into)
         run("dpkg-deb", "--extract", next(Path(into).glob("*.deb")), Path(into) / "hip")
         try:
-            os.rename(Path(into) / "hip", folder / "hip")  # in one step, as above
+            os.rename(Path(into) / "hip", folder / "hip")  # atomic, as above
         except OSError:
             if not (folder / "hip").exists():
                 raise  # else another test was faster

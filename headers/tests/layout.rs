@@ -29,7 +29,7 @@ fn structs_lie_as_upstreams_and_our_own_headers_say() {
 /// bindgen's `const _` blocks, one per struct that `header` defines.
 fn assertions(header: &Path) -> Vec<String> {
     let name = header.display().to_string();
-    // PyPI's libclang comes without the compiler's own stddef.h.
+    // PyPI's libclang lacks the compiler's stddef.h.
     let stddef = run(tool("gcc", "gcc").arg("-print-file-name=include"));
     let text = bindgen::Builder::default()
         .header(&name)

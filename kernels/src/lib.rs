@@ -185,7 +185,7 @@ pub struct Kernels {
 /// The kernel for shuffles.
 #[derive(Clone, Copy)]
 pub struct Shuffles {
-    /// Runs a shuffle program for so many periods from `src` to `dst`.
+    /// Executes a shuffle program for `n` periods from `src` to `dst`.
     pub run: unsafe fn(program: &Program, src: *const u8, dst: *mut u8, n: usize, stream: bool),
     /// Bytes that an index of a program addresses: its window.
     pub window: usize,

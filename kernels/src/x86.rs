@@ -117,7 +117,7 @@ pub(crate) mod vectors {
         };
     }
 
-    /// Permutations in lanes, likewise.
+    /// Such methods of permutations in lanes.
     macro_rules! in_lanes {
         ($shuffle:ident, $add:ident, $set:ident, $or:ident, $blend:ident) => {
             #[inline(always)]

@@ -13,9 +13,9 @@ use super::ready::Ready;
 use crate::abi::{DLDevice, DeviceCode};
 use crate::error::{Error, Result, Status::*};
 
-/// A stream of a backend, by its own handle; NULL is the device's default stream.
+/// A stream of a backend, by the backend's handle; NULL is the device's default stream.
 pub type Stream = *mut c_void;
-/// An event of a backend, by its own handle.
+/// An event of a backend, by the backend's handle.
 pub type Event = *mut c_void;
 
 /// The location of one side of a transfer.
@@ -211,7 +211,7 @@ pub trait Backend: Sync {
         unsupported(Lack::REGISTRATION)
     }
 
-    /// The device whose default stream orders the memory at `data`, given as `device`'s.
+    /// The device whose default stream orders accesses to `data`, which is exported as `device`'s.
     fn home(&self, device: DLDevice, data: *const c_void) -> Result<DLDevice> {
         Ok(device)
     }
@@ -306,8 +306,8 @@ pub trait Backend: Sync {
         (producer_device, producer): Queue,
     ) -> Result<()> {
         let event = self.event_create(producer_device)?.as_ptr();
-        // SAFETY: a fresh event, and the caller's contract for the streams. Drivers keep what a
-        // destroyed event still has to say.
+        // SAFETY: a fresh event, and the caller's contract for the streams. Waits for a destroyed
+        // event still complete.
         unsafe {
             let waited = self
                 .event_record(producer_device, event, producer)
@@ -322,7 +322,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// `stream` is the device's.
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
-        // SAFETY: guaranteed by the caller, and a fresh event.
+        // SAFETY: a fresh event; the rest is guaranteed by the caller.
         unsafe {
             self.stream_waitable(device, stream)?;
             let event = self.event_create(device)?.as_ptr();

@@ -70,7 +70,7 @@ impl Backend for Host {
     unsafe fn copy(&self, transfer: &Transfer, _: DLDevice, stream: Stream) -> Result<()> {
         no_stream(stream)?;
         self.explain(transfer)?;
-        // SAFETY: guaranteed by the caller; the CPU reaches both sides.
+        // SAFETY: guaranteed by the caller; the CPU can access both sides.
         unsafe { cpu::copy(&mut { transfer.plan }, &Parallel::ANY) }
     }
 

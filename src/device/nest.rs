@@ -7,14 +7,14 @@ pub use dlpack_kernels::Loop;
 /// A set of loops, by number.
 pub type Set = u64;
 
-/// The set of one loop; of none for a number that is no loop's.
+/// The set of one loop; empty for an invalid number.
 pub fn only(i: usize) -> Set {
     if i < 64 { 1 << i } else { 0 }
 }
 
 const _: () = assert!(MAX_NDIM <= Set::BITS as usize);
 
-/// No loop: neither are its neighbours.
+/// An invalid loop number; its neighbours are invalid too.
 const NO_LOOP: usize = usize::MAX / 2;
 
 /// Nested loops over items: outermost first, sorted by destination stride; loops that are dense on

@@ -12,7 +12,7 @@ pub fn of(_: DeviceCode) -> Option<&'static dyn Backend> {
     None
 }
 
-/// An error: there is no driver.
+/// Returns an error: there is no driver.
 ///
 /// # Safety
 /// None is needed.

@@ -28,8 +28,8 @@ pub struct PerKind<T: 'static> {
     used: AtomicUsize,
 }
 
-// SAFETY: a place is written once, by the thread that counted it, before others find it; what may
-// be shared of the tables is for `T` to say.
+// SAFETY: a place is written once, by the thread that counted it, before others find it; the bound
+// on `T` makes sharing the tables safe.
 unsafe impl<T: Sync> Sync for PerKind<T> {}
 
 /// A copy of a caller's table.
@@ -88,7 +88,7 @@ impl<T: Copy + PartialEq> PerKind<T> {
         }
         let kept = self.place()?;
         loop {
-            // SAFETY: fresh memory of the right size, not yet seen by anyone.
+            // SAFETY: fresh memory of the right size, not yet shared.
             unsafe { kept.write(Kept { table, given, next }) };
             match self.kept.compare_exchange_weak(next, kept.as_ptr(), AcqRel, Acquire) {
                 Ok(_) => return Ok(kept),

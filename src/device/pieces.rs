@@ -14,8 +14,7 @@ pub fn each(
     (0..).map_while(|i| pieces.get(i)).try_for_each(|piece| carry_out(&piece))
 }
 
-/// The two halves of a plan that goes through compact memory: into it, and back out; both
-/// simplified.
+/// The two halves of a plan through compact memory: into it, and out of it; both simplified.
 pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
     halve(&mut into, memory, false);
@@ -23,7 +22,7 @@ pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     (into, back)
 }
 
-/// One of them: into memory, or `back`.
+/// One half: into memory, or out of it (`back`).
 pub fn halve(plan: &mut Plan, memory: *mut u8, back: bool) {
     match back {
         false => plan.dst = memory,
@@ -56,7 +55,7 @@ pub fn reversed(plan: &Plan) -> Plan {
 pub struct Pieces<'a> {
     plan: &'a Plan,
     most: usize,
-    /// The dimension that is cut; outer ones are looped over. `ndim` when an item alone is large.
+    /// The dimension that is cut; outer ones are iterated. `ndim` when an item alone is large.
     cut: usize,
     /// Extent of a block in that dimension.
     block: i64,
@@ -96,7 +95,7 @@ impl<'a> Pieces<'a> {
         (self.plan.dim(self.cut).n - 1).checked_div(self.block).unwrap_or(0) as u64 + 1
     }
 
-    /// How many there are.
+    /// Number of pieces.
     pub fn count(&self) -> u64 {
         let outer = (0..self.cut).map(|i| self.plan.dim(i).n as u64);
         outer.fold(self.of_item().wrapping_mul(self.of_dim()), u64::wrapping_mul)

@@ -21,7 +21,7 @@ pub enum Item {
 }
 
 /// A copy of elements from one strided layout to another. Every extent is 1 or more, and the caller
-/// has checked that every element lies in memory it may read or write.
+/// has checked that every element is in memory that may be read or written.
 #[derive(Clone, Copy)]
 pub struct Plan {
     /// Source element (0, …, 0).
@@ -46,7 +46,7 @@ pub struct Dim {
 }
 
 impl Dim {
-    /// A dimension that is not there.
+    /// An absent dimension.
     pub const NONE: Dim = Dim { n: 1, src: 0, dst: 0 };
 
     /// The sort key of dimensions, the largest outermost.
@@ -154,9 +154,9 @@ impl Plan {
         }
     }
 
-    /// Brings the plan into its normal form: whole bytes where it can be, no extents of 1,
-    /// positive destination strides, dimensions sorted by destination stride (outermost first),
-    /// neighbours merged, and what is dense on both sides made part of the element.
+    /// Brings the plan into its normal form: whole bytes where it can be, no extents of 1, positive
+    /// destination strides, dimensions sorted by destination stride (outermost first), neighbours
+    /// merged, and dimensions dense on both sides made part of the element.
     ///
     /// A plan of [`Item::Bits`] keeps a negative destination stride where flipping it would leave
     /// the first element in the middle of a byte.
@@ -238,7 +238,7 @@ impl Plan {
         })
     }
 
-    /// Bits that are whole bytes at whole bytes become bytes.
+    /// Converts bits to bytes if sizes, strides and offsets are whole bytes.
     fn bits_to_bytes(&mut self) -> bool {
         let Item::Bits { width, dst_slot } = self.item else { return false };
         let strides = self.dims.iter().fold(0, |all, dim| all | dim.src | dim.dst);
@@ -252,8 +252,8 @@ impl Plan {
         true
     }
 
-    /// A dimension whose destination stride is positive: from its other end, if that is a whole
-    /// byte on both sides.
+    /// Makes a dimension's destination stride positive, by starting from its other end, if that is
+    /// a whole byte on both sides.
     #[inline(always)]
     fn turned(&mut self, dim: Dim) -> Dim {
         let Dim { n, src, dst } = dim;
@@ -264,7 +264,7 @@ impl Plan {
         Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() }
     }
 
-    /// Moves the first element, if that is by whole bytes on both sides.
+    /// Moves the first element, if by whole bytes on both sides.
     #[inline(never)]
     fn moved(&mut self, by_src: i64, by_dst: i64) -> bool {
         let log = if matches!(self.item, Item::Bytes(_)) { 0 } else { 3 };
@@ -290,7 +290,7 @@ impl Plan {
         }
     }
 
-    /// Neighbours that follow one another become one.
+    /// Merges contiguous dimensions.
     fn merge(&mut self) {
         let mut kept = 0usize;
         for i in 0..self.ndim() {

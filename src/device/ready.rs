@@ -1,4 +1,4 @@
-//! A point in the work of a device after which memory is ready.
+//! A point in a device's work after which memory is ready.
 
 use super::backend::{Backend, Event, Queue};
 use crate::abi::DLDevice;

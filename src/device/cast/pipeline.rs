@@ -319,7 +319,7 @@ impl Pipeline {
     }
 
     /// Computes the values of all one-byte sources, `nbytes` each.
-    #[inline(never)] // a frame of its own: stacks may be small
+    #[inline(never)] // a separate frame: stacks may be small
     pub fn tabulate(&self, nbytes: usize, table: &mut Table) {
         let mut spares = [Tile::ZERO, Tile::ZERO];
         let mut codes = [0u8; 256];

@@ -3,7 +3,7 @@
 //! The binary32 is exact, or was rounded to odd from more bits: with at least 24 - 11 extra bits,
 //! double rounding gives the same result as rounding the exact value once.
 //!
-//! | format | too large, infinite | NaN (sign kept unless said) | zero |
+//! | format | too large, infinite | NaN (sign kept unless stated) | zero |
 //! |---|---|---|---|
 //! | float16, bfloat16, e3m4, e4m3, e5m2 | infinity | quiet, no payload | signed |
 //! | e4m3fn | NaN | 0x7f | signed |

@@ -33,7 +33,7 @@ use crate::error::Result;
 /// its part.
 ///
 /// # Safety
-/// Every element of the plan lies in memory that is readable (source) or writable (destination);
+/// Every element of the plan is in memory that is readable (source) or writable (destination);
 /// source and destination do not overlap; the destination's elements are distinct.
 pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) -> Result<()> {
     plan.simplify();

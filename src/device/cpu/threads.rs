@@ -27,17 +27,17 @@ pub struct ParallelFor {
     pub ctx: *mut c_void,
 }
 
-/// How many threads a copy may use, and whose.
+/// The number of threads that a copy may use, and their provider.
 #[derive(Clone, Copy)]
 pub struct Parallel {
-    /// 0: decide by size and processors; 1: the calling thread only; otherwise at most so many.
+    /// 0: decide by size and processors; 1: the calling thread only; otherwise the maximum.
     pub threads: usize,
-    /// The caller's pool, in place of threads made here.
+    /// The caller's pool, instead of new threads.
     pub hook: Option<ParallelFor>,
 }
 
 impl Parallel {
-    /// As many as the copy is worth.
+    /// Decided by size and processors.
     pub const ANY: Parallel = Parallel { threads: 0, hook: None };
     /// The calling thread only.
     pub const ALONE: Parallel = Parallel { threads: 1, hook: None };
@@ -57,9 +57,9 @@ struct Split<'a> {
 
 // The parts only read a Split; its pointers are guaranteed by the caller.
 impl<'a> Split<'a> {
-    /// Into at most so many parts: of the item's bytes if it is large, else of the loop, among
-    /// those long enough, with the largest strides on both sides, so that the inner ones stay whole
-    /// for the kernels; of bits, of the outermost loop. `None`: there is nothing to split.
+    /// Splits into at most `parts` parts: of the item's bytes if it is large, else of the loop,
+    /// among those long enough, with the largest strides on both sides, so that the inner ones stay
+    /// whole for the kernels; of bits, of the outermost loop. `None`: there is nothing to split.
     fn of(nest: Nest<'a>, parts: usize) -> Option<Split<'a>> {
         let even = |units: usize, grain: usize| {
             let each = units.div_ceil(parts.max(1));

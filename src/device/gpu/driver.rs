@@ -120,7 +120,7 @@ macro_rules! functions {
         /// The functions, as in the vendors' manuals; `Err` for any code but 0.
         ///
         /// # Safety
-        /// As the vendors' manuals say. The driver is ready ([`Driver::enter`]).
+        /// As in the vendors' manuals. The driver is ready ([`Driver::enter`]).
         #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
         impl Driver {
             $(

@@ -145,7 +145,7 @@ impl Digit {
     }
 }
 
-/// The argument of every kernel: `Args` in kernels.cu, which says per kernel what the fields mean.
+/// The argument of every kernel: `Args` in kernels.cu, where each kernel documents its fields.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelArgs {

@@ -3,7 +3,7 @@
 //! planes, every n-th item, reversals, small matrices.
 //!
 //! The loops in the period, and how many periods make whole cache lines, are the [`Shape`]; from it
-//! a program is made that the kernel runs.
+//! a program is compiled, which the kernel executes.
 use core::mem::MaybeUninit;
 
 use dlpack_kernels::{BYTES_MOST, GAP, LINE, Made, Period, Program, Shuffles, Steps};
@@ -168,7 +168,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
         // `n` periods from `from` on, of those from `first` on that are in the buffer.
         let end = |first: usize, from: usize, n: usize| {
             let src = src.wrapping_offset(first as isize * unit.src);
-            // SAFETY: as above; each destination has `bytes` bytes beside.
+            // SAFETY: as above; each parallel destination has `bytes` bytes.
             unsafe {
                 kernel(&ends, src, made_beside, 1, false);
                 for k in 0..shape.beside.n {
