@@ -26,8 +26,8 @@ pub trait Vector: Copy {
         // SAFETY: the caller's lane, and its offset.
         unsafe { Self::load(at.wrapping_offset(*rows)) }
     }
-    /// As `load_lanes`, for neighbouring lanes: lane `l` of vector `c` is the 16 bytes `16 * c` behind
-    /// `at + rows[l * apart]`; with as many vectors as one has lanes, each source line is read
+    /// As `load_lanes`, for neighbouring lanes: lane `l` of vector `c` is the 16 bytes `16 * c`
+    /// behind `at + rows[l * apart]`; with as many vectors as one has lanes, each source line is read
     /// once, in whole. The other vectors are unspecified.
     ///
     /// # Safety
