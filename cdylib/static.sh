@@ -3,10 +3,10 @@
 #
 # Rust adds its run-time support to every static library: integers of 128 bits, and a copy of half
 # of libm (fmod, cbrt, fma ...), which overrides the C library's in programs that link it, or
-# conflicts with it. So the library is linked into one object, with the parts that it needs, and every
-# symbol except those that exports.sh prints (for DLRS_FEATURES) becomes local. The others are hidden: a
-# shared library that links this one does not export them. VISIBILITY=default leaves them visible,
-# for libraries that re-export the interface.
+# conflicts with it. So the library is linked into one object, with the parts that it needs, and
+# every symbol except those that exports.sh prints (for DLRS_FEATURES) becomes local. The others are
+# hidden: a shared library that links this one does not export them. VISIBILITY=default leaves them
+# visible, for libraries that re-export the interface.
 #
 # stay_loaded.c is added.
 #

@@ -27,8 +27,8 @@ pub trait Vector: Copy {
         unsafe { Self::load(at.wrapping_offset(*rows)) }
     }
     /// As `load_lanes`, for neighbouring lanes: lane `l` of vector `c` is the 16 bytes `16 * c`
-    /// behind `at + rows[l * apart]`; with as many vectors as one has lanes, each source line is read
-    /// once, in whole. The other vectors are unspecified.
+    /// behind `at + rows[l * apart]`; with as many vectors as one has lanes, each source line is
+    /// read once, in whole. The other vectors are unspecified.
     ///
     /// # Safety
     /// `BYTES` bytes are readable at each `at + rows[l * apart]`, as are the offsets.

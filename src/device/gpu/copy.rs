@@ -14,9 +14,9 @@ use crate::error::{Error, Result, Status::*};
 
 /// The largest pitch that the drivers guarantee to accept.
 const PITCH_MOST: i64 = i32::MAX as i64;
-/// Bytes of a row from which the driver's 2D copy is used: with a host side,
+/// Bytes of a row from which the driver's 2D copy is used, with a host side.
 const ROWS_HOST: usize = 64;
-/// and without one.
+/// Bytes of a row from which the driver's 2D copy is used, without a host side.
 const ROWS_DEVICE: usize = 256;
 /// Bytes from which contiguous copies and rows of pageable memory are staged in pinned memory.
 const STAGED_FROM: usize = 8 << 20;
