@@ -9,7 +9,7 @@
 //!   Shuffle    a short period of bytes in any order        ┤
 //!   Scalar     everything, item by item                    ┤
 //!   Bits       items that are not whole bytes, between     ┘
-//! unpacking and packing
+//!              unpacking and packing
 //! ```
 //! [`Nest`](super::nest::Nest) describes the loops; a part for a thread is a split of it.
 //! [`choose`] selects the op by two criteria: which loop is dense in the destination, and which in

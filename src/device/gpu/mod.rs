@@ -8,7 +8,7 @@
 //!   context  │ the current context or device, changed and restored
 //!   driver   │ the library, its functions by both vendors' names; codes: error codes
 //!   launch   │ loads and launches kernels; kernels.rs selects them; hiprtc compiles for ROCm;
-//!            │ packed compresses their text
+//!            │ packed unpacks their text
 //!   stage    │ staging through pinned buffers, by several threads
 //!   peers    │ strided copies between two devices, compact on one of them
 //!   cuda, rocm  vendor-specific code
