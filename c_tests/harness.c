@@ -14,7 +14,7 @@ long t_deleted;
 
 /* ---- Checks ---------------------------------------------------------------------------------*/
 
-/* Failures are printed without allocating, so that they do not look like leaks. */
+/* Failures are printed without allocations, which would count as leaks. */
 static void say(void) {
   static char buffer[BUFSIZ];
   static int said;
@@ -113,7 +113,7 @@ static void function_of(const char *call, char *name, size_t capacity) {
   name[n] = '\0';
 }
 
-/* Whether a text holds "0x" with so many digits that it may be an address. */
+/* Whether a text holds "0x" with enough digits to be an address. */
 static int has_address(const char *text) {
   for (text = strstr(text, "0x"); text != NULL; text = strstr(text + 1, "0x")) {
     if (strspn(text + 2, "0123456789abcdefABCDEF") >= 5) return 1;
@@ -121,7 +121,7 @@ static int has_address(const char *text) {
   return 0;
 }
 
-/* What is wrong with a message, or NULL. */
+/* The fault of a message, or NULL. */
 static const char *message_fault(const char *function, int32_t status) {
   const char *message = t_error.message;
   const char *name = dlrs_status_name(status);

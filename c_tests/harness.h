@@ -1,5 +1,5 @@
-/* What every C test shares: checks that count, inputs between guard pages, deleters that count,
- * and the contract of a refused call (nothing taken, nothing written, nothing leaked). */
+/* Shared by all C tests: checks that count, inputs between guard pages, deleters that count, and
+ * the contract of a failing call (nothing taken, nothing written, nothing leaked). */
 #ifndef C_TESTS_HARNESS_H_
 #define C_TESTS_HARNESS_H_
 
@@ -22,9 +22,9 @@ extern const char *t_context;
 
 int t_check(int ok, const char *file, int line, const char *what);
 int t_equal(long long got, long long want, const char *file, int line, const char *what);
-/* Prints "N passed, N failed", and answers the exit status. Frees what the harness holds. */
+/* Prints "N passed, N failed", and returns the exit status. Frees the harness's memory. */
 int t_close(void);
-/* The same, with more at the end of the line. */
+/* The same, with text appended to the line. */
 int t_close_with(const char *more);
 
 #define CHECK(x) t_check((x) ? 1 : 0, __FILE__, __LINE__, #x)
@@ -37,14 +37,14 @@ int t_close_with(const char *more);
 extern dlrs_error t_error;
 #define ERR (&t_error)
 
-/* What a refused call must leave as it is; and a pointer variable that must be NULL afterwards when
- * the call has it as an argument. */
+/* Memory that a failing call must leave unchanged; and a pointer variable that must be NULL
+ * afterwards when it is an argument of the call. */
 void t_watch(const void *memory, size_t nbytes);
 void t_watch_result(void *variable, const char *text);
 #define t_result(variable) t_watch_result(variable, #variable)
 void t_unwatch(void);
 
-/* Others allocate too, such as a driver's threads: what is live on the heap says nothing. */
+/* Others allocate too, such as a driver's threads: the number of live blocks is not checked. */
 extern int t_heap_shared;
 
 void t_before(void);
@@ -52,22 +52,22 @@ int t_refused(const char *file, int line, const char *call, int32_t got, int32_t
               int32_t argument, int32_t field, int32_t dimension);
 int t_worked(const char *file, int line, const char *call, int32_t got);
 
-/* -2 for "any": argument, field and dimension of the error are then not looked at. */
+/* -2 for "any": argument, field and dimension of the error are then not checked. */
 #define ANY (-2)
-/* The call fails so, says so, and leaves everything as it was. It must pass ERR. */
+/* The call fails with this status and error, and changes nothing. It must pass ERR. */
 #define REFUSED(status, argument, field, dimension, call) \
   (t_before(), t_refused(__FILE__, __LINE__, #call, (call), status, argument, field, dimension))
-/* The call works, and leaves the error carrier alone. */
+/* The call succeeds, and leaves the error carrier unchanged. */
 #define WORKS(call) (t_before(), t_worked(__FILE__, __LINE__, #call, (call)))
 
 /* ---- Memory between guard pages -------------------------------------------------------------*/
 
-/* nbytes that end right before (or start right behind) a page that cannot be touched. */
+/* nbytes that end right before (or start right behind) an inaccessible page. */
 void *t_before_guard(size_t nbytes);
 void *t_behind_guard(size_t nbytes);
-/* A page that cannot be touched. */
+/* An inaccessible page. */
 void *t_guard(void);
-/* Unmaps all of the above. */
+/* Unmaps all pages of the functions above. */
 void t_guards_free(void);
 
 /* ---- Tensors of a foreign producer ----------------------------------------------------------*/
@@ -78,7 +78,7 @@ void t_count(void *context); /* also adds 1 to *(int *)context, when there is on
 void t_delete_versioned(DLManagedTensorVersioned *self);
 void t_delete_legacy(DLManagedTensor *self);
 
-/* A row-major float32 tensor of 2 x 3 on the CPU whose values are 0, 1, ... 5, in both kinds. The
+/* A row-major float32 tensor of 2 x 3 on the CPU with values 0, 1, ... 5, in both kinds. The
  * deleters count and free nothing. */
 typedef struct t_tensor {
   DLManagedTensorVersioned managed;
@@ -109,14 +109,14 @@ uint64_t t_hash(const void *memory, size_t nbytes);
 
 /* Whether allocations are counted and can be made to fail (not under a sanitizer). */
 int inject_works(void);
-/* Blocks that are live, and calls so far, of the whole process. */
+/* Live blocks, and calls so far, of the whole process. */
 long inject_live(void);
 long inject_calls(void);
-/* The k-th allocation from now on (k >= 1) fails; with `forever`, also all later ones. 0: none. */
+/* The k-th allocation from now on (k >= 1) fails; with `forever`, all later ones too. 0: none. */
 void inject_arm(long k, int forever);
 /* Whether a failure was injected since inject_arm; ends the injection. */
 int inject_disarm(void);
-/* Makes pthread_create fail with EAGAIN; tells how often it did. */
+/* Makes pthread_create fail with EAGAIN; returns how often it did. */
 long inject_threads(int fail);
 
 #ifdef __cplusplus

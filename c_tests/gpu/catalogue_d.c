@@ -1,6 +1,6 @@
-/* Section D of the catalogue of hostile inputs, and the rows of K that a device takes part in:
- * catalogue_d cuda|rocm [--list]. Each row runs in a process of its own (gpu.c). What needs the
- * library to be loaded in another way is in loading.c; failing calls one by one are in faults.c. */
+/* Section D of the catalogue of hostile inputs, and the rows of K with a device operand:
+ * catalogue_d cuda|rocm [--list]. Each row runs in a separate process (gpu.c). Cases that load the
+ * library in another way are in loading.c; faults.c makes driver calls fail one by one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
 
-/* Copies that the driver was asked for so far. */
+/* Copies requested from the driver so far. */
 static long copies(void) {
   static const char *const names[] = {"cuMemcpyAsync", "cuMemcpy2DAsync_v2", "cuMemcpyPeerAsync",
                                       "cuLaunchKernel", "hipMemcpyAsync", "hipMemcpy2DAsync",
@@ -51,7 +51,7 @@ static void d03(void) {
           dlrs_device_count(G.type, &n, ERR));
     EQUAL(n, 0);
   }
-  WORKS(dlrs_device_count(G.type, &n, ERR)); /* not remembered for ever */
+  WORKS(dlrs_device_count(G.type, &n, ERR)); /* not cached forever */
   EQUAL(n, 2);
 }
 
@@ -131,14 +131,14 @@ static void d09(void) {
   gpu_drop(&src);
 }
 
-/* ---- K with device operands: the same answers, before the driver is asked --------------------*/
+/* ---- K with device operands: the same results, before any driver call ------------------------*/
 
 static void d10(void) {
   gpu_tensor src, dst;
   DLManagedTensorVersioned *out;
   gpu_make(&src, 0);
   gpu_make(&dst, 0);
-  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR)); /* the driver is started now */
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR)); /* starts the driver */
   DLTensor *from = &src.managed.dl_tensor, *to = &dst.managed.dl_tensor;
   long before = G.standin ? calls() : 0;
   t_result(&out);
@@ -192,7 +192,7 @@ static void d10(void) {
   gpu_drop(&dst);
 }
 
-/* K11 with permission: as through a temporary. */
+/* K11 with permission: the result equals that of a copy through a temporary. */
 static void k11(void) {
   gpu_tensor src;
   float got[6];
@@ -235,7 +235,7 @@ typedef struct layout {
   uint64_t byte_offset;
 } layout;
 
-/* A random layout of `shape` inside ROOM bytes; of distinct elements, but for sources. */
+/* A random layout of `shape` within ROOM bytes; elements are distinct, except in sources. */
 static int arrange(layout *it, int ndim, const int64_t *shape, int64_t bits, int is_source) {
   int order[6], i;
   int64_t step = 1, low = 0, high = 0;
@@ -257,7 +257,7 @@ static int arrange(layout *it, int ndim, const int64_t *shape, int64_t bits, int
   return (high - low + 1) * bits / 8 + 1 <= ROOM;
 }
 
-/* Bit by bit: what a copy must do to the bytes of the destination. */
+/* Bit by bit: the bytes that the destination must have after a copy. */
 static void oracle(const DLTensor *tensor, const layout *a, const layout *b, const unsigned char *src,
                    unsigned char *dst) {
   int64_t bits = (int64_t)tensor->dtype.bits * tensor->dtype.lanes, index[6] = {0}, n = 1;
@@ -283,7 +283,7 @@ static void fill(unsigned char *bytes) {
   for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)draw(256);
 }
 
-/* Between two places (-1: the host), all kinds of elements and strides, bytes around included. */
+/* Between two places (-1: the host), all kinds of elements and strides, with surrounding bytes. */
 static void layouts(int from, int to, int rounds) {
   static unsigned char seed[ROOM], want[ROOM], got[ROOM];
   static const int widths[] = {8, 16, 32, 64, 128, 24, 96, 4, 6, 800};
@@ -329,9 +329,9 @@ static void layouts(int from, int to, int rounds) {
   else gpu_free(to, dst);
 }
 
-/* Faces that fill tiles, images of a few channels, and enough bytes for several threads and pieces:
- * `planes` images of rows x columns elements are transposed, rows `gap` elements longer than they
- * need be on both sides. */
+/* Transposes that fill tiles, images of a few channels, and enough bytes for several threads and
+ * pieces: `planes` images of rows x columns elements are transposed, rows `gap` elements longer
+ * than needed on both sides. */
 static void face(int from, int to, int bytes, int64_t planes, int64_t rows, int64_t columns, int64_t gap) {
   int64_t pitch = columns + gap, turned = rows + gap, i, j, k;
   size_t room = (size_t)(planes * (rows + gap) * (columns + gap) * bytes);
@@ -386,12 +386,12 @@ static int ran;
 
 static int pool(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
   ran += (int)n;
-  if (context == NULL) return 1; /* it cannot */
+  if (context == NULL) return 1; /* not supported */
   for (size_t i = n; i-- > 0;) body(body_context, i);
   return 0;
 }
 
-/* The host's threads are those that the options name, on the way through pinned buffers too. */
+/* The number of host threads is the one in the options, through pinned buffers too. */
 static void d11_threads(void) {
   enum { ROWS = 4000, COLUMNS = 2200 };
   int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
@@ -413,7 +413,7 @@ static void d11_threads(void) {
     long refused = inject_threads(0);
     CHECK(memcmp(bytes, got, ROWS * COLUMNS) == 0);
     if (turn == 1) CHECK(refused > 0 || !inject_works());
-    else if (G.standin) EQUAL(refused, 0); /* a driver may start its own */
+    else if (G.standin) EQUAL(refused, 0); /* a driver may start threads */
     if (turn > 1) CHECK(ran >= 8);
   }
   gpu_free(0, data);
@@ -432,7 +432,7 @@ static void d11(void) {
   }
 }
 
-/* The same without kernels: no module can be loaded, so the copy finds another way. */
+/* The same without kernels: no module can be loaded, so the copy uses another method. */
 static void d11_no_kernels(void) {
   NEEDS_STANDIN();
   G.ctl(STANDIN_FAIL_ALWAYS, 1, 209, G.hip ? "hipModuleLoadData" : "cuModuleLoadData");
@@ -445,7 +445,7 @@ static void d11_no_kernels(void) {
 #define LOADS (G.hip ? "hipModuleLoadData" : "cuModuleLoadData")
 #define LAUNCHES (G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel")
 
-/* A driver that refuses the kernels is asked once a family and device, whatever the copies do. */
+/* After the driver rejects the kernels, loading is tried once per family and device. */
 static void d11_asked_once(void) {
   static const char *const compiles = "hiprtcCompileProgram";
   NEEDS_STANDIN();
@@ -460,7 +460,7 @@ static void d11_asked_once(void) {
   }
 }
 
-/* What may be better the next time is not remembered. */
+/* A failure that may be temporary is not cached. */
 static void d11_asked_again(void) {
   NEEDS_STANDIN();
   G.ctl(STANDIN_FAIL, 1, 2, LOADS);
@@ -477,7 +477,7 @@ static void d11_asked_again(void) {
   gpu_drop(&dst);
 }
 
-/* The first copy of a kind loads its family of kernels, the second nothing. */
+/* The first copy of a kind loads its family of kernels, the second loads nothing. */
 static void d11_families(void) {
   static const int64_t shapes[5][3] = {{1, 100, 40}, {1, 20, 20}, {2, 700, 3}, {2, 3, 1500}, {1, 9, 3}};
   static const int loads[5] = {1, 2, 3, 3, 4};
@@ -491,18 +491,18 @@ static void d11_families(void) {
   EQUAL(gpu_now().stats.modules, 4);
 }
 
-/* The kernels run on the oldest driver that is served. */
+/* The kernels run on the oldest supported driver. */
 static void d11_oldest(void) {
   NEEDS_STANDIN();
   G.ctl(STANDIN_VERSION, G.hip ? 50000000 : 11000, 0, NULL);
-  if (G.hip > 5) return; /* its numbers for kinds of memory are another version's */
+  if (G.hip > 5) return; /* its memory type numbers differ by version */
   face(0, 0, 4, 1, 100, 40, 1);
   EQUAL(G.calls(LAUNCHES), 1);
   layouts(0, 0, 60);
   CHECK(G.calls(LAUNCHES) > 20);
 }
 
-/* Rows farther apart than a driver's pitch may be. */
+/* Rows farther apart than the driver's maximum pitch. */
 static void d11_pitch(void) {
   int64_t shape[2] = {2, 4}, strides[2] = {(int64_t)5 << 29, 1}, rows[2] = {4, 1};
   unsigned char got[8] = {0}, want[8];
@@ -547,7 +547,7 @@ static void d13(void) {
   for (uintptr_t number = 0; number < 3; ++number) {
     void *stream = (void *)number;
     dlrs_copy_options options = gpu_options(NULL, stream, 0);
-    if (G.hip == 5 && number == 1) { /* no stream of ROCm 5 */
+    if (G.hip == 5 && number == 1) { /* no such stream in ROCm 5 */
       CHECK(dlrs_stream_sync(DEV(0), stream, ERR) == DLRS_STREAM);
       continue;
     }
@@ -583,7 +583,7 @@ static void d14(void) {
   src.values[0] = 9;
   gpu_state before = gpu_now();
   int32_t status = dlrs_copy(&src.managed, &dst.managed, &options, ERR);
-  if (G.hip != 5) CHECK(status == DLRS_STREAM); /* ROCm 5 cannot tell whose a stream is */
+  if (G.hip != 5) CHECK(status == DLRS_STREAM); /* ROCm 5 does not report a stream's device */
   if (status != DLRS_OK) CHECK(gpu_holds(&dst.managed.dl_tensor, VALUES));
   if (G.hip != 5) FAILS(DLRS_STREAM, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
   WORKS(dlrs_stream_sync(DEV(1), stream, ERR));
@@ -610,8 +610,8 @@ static void d15(void) {
   gpu_drop(&dst);
 }
 
-/* HIP keeps a thread's last error, by which programs check their own launches: the library leaves
- * none behind, be it one that it answers or one that it gets around. */
+/* HIP keeps a thread's last error, by which programs check their launches: the library leaves none
+ * set, whether it returns the error or recovers from it. */
 static void last_error(void) {
   int (*last)(void);
   if (!G.hip) return;
@@ -627,7 +627,7 @@ static void last_error(void) {
   there.device = wrong.device = DEV(0);
   memset(bytes, 5, NBYTES);
   last();
-  WORKS(dlrs_copy_desc(&host, 0, &there, 0, NULL, ERR)); /* asks what the host's memory is */
+  WORKS(dlrs_copy_desc(&host, 0, &there, 0, NULL, ERR)); /* queries the host memory's type */
   EQUAL(last(), 0);
   WORKS(dlrs_pointer_device(G.type, bytes, &info, ERR));
   EQUAL(last(), 0);
@@ -639,7 +639,7 @@ static void last_error(void) {
   free(heap);
 }
 
-/* Captures: what can be captured is, the rest is refused, and no capture is broken. */
+/* Captures: supported work is captured, the rest is rejected, and no capture is invalidated. */
 static void d16(void) {
   for (int mode = 0; mode < 3; ++mode) {
     gpu_tensor src, dst;
@@ -652,7 +652,7 @@ static void d16(void) {
     gpu_make(&src, 0);
     gpu_make(&dst, 0);
     gpu_write(0, dst.data, zero, sizeof zero);
-    WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR)); /* everything is made */
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR)); /* all resources exist */
     WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
     gpu_write(0, dst.data, zero, sizeof zero);
     gpu_capture(0, stream, mode);
@@ -681,7 +681,7 @@ static void d16(void) {
   }
 }
 
-/* Asking for earlier work and waiting for it, next to a capture: neither breaks it, and nothing is
+/* Querying earlier work and waiting for it during a capture: neither invalidates it, and nothing is
  * released early. */
 static void d16_others(void) {
   for (int mode = 0; mode < 3; ++mode) {
@@ -722,7 +722,7 @@ static void d16_others(void) {
   }
 }
 
-/* Through pinned buffers on one stream while another is captured. */
+/* Through pinned buffers on one stream while another stream captures. */
 static void d16_staged(void) {
   enum { ROWS = 3500, COLUMNS = 2000 };
   int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
@@ -744,7 +744,7 @@ static void d16_staged(void) {
   free(bytes);
 }
 
-/* What a capture uses is used whenever its graph is launched: no end of it can be waited for. */
+/* A graph uses the captured resources at each launch, so no wait can end that use. */
 static void d16_release(void) {
   t_tensor host;
   uint64_t waiting = 9;
@@ -762,7 +762,7 @@ static void d16_release(void) {
   gpu_stream_free(0, stream);
 }
 
-/* The legacy stream is not for use while a blocking stream captures. */
+/* The legacy stream is not usable while a blocking stream captures. */
 static void d16_legacy(void) {
   gpu_tensor src, dst;
   void *stream = gpu_stream(0, 0);
@@ -779,7 +779,7 @@ static void d16_legacy(void) {
   gpu_stream_free(0, stream);
 }
 
-/* What is current stays so, whatever it is and whatever happens. */
+/* The current context stays the same, whichever it is and whatever happens. */
 static void d17(void) {
   int last = gpu_count() - 1;
   for (int place = -1; place <= last; ++place) {
@@ -825,7 +825,7 @@ static void d17(void) {
   }
 }
 
-/* The primary context is retained once for each device, and no more. */
+/* The primary context is retained once per device. */
 static void d18(void) {
   DLManagedTensorVersioned *there;
   t_tensor host;
@@ -859,7 +859,7 @@ static void d19(void) {
   CHECK(out == NULL);
   SAME(before);
   CHECK(gpu_holds(&other.managed.dl_tensor, VALUES));
-  WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR)); /* the other device is not concerned */
+  WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR)); /* the other device is unaffected */
   dlrs_release(out);
   G.ctl(STANDIN_MEMORY, 0, 24, NULL);
   WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
@@ -884,7 +884,7 @@ static void d20(void) {
   dlrs_release(back);
 }
 
-/* Compact on one device and turned on the other: one kernel, one copy, and nothing by the host. */
+/* Compact on one device, transposed on the other: one kernel, one copy, no host work. */
 static void turned(int from, int to, int turn_source) {
   const char *kernel = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
   const char *copy = G.hip ? "hipMemcpyPeerAsync" : "cuMemcpyPeerAsync";
@@ -918,15 +918,15 @@ static void d21(void) {
     G.ctl(STANDIN_PEER, 1 << 8 | 0, able, NULL);
     layouts(0, 1, 60);
     layouts(1, 0, 60);
-    EQUAL(gpu_now().stats.peers, 0); /* nothing is left enabled */
+    EQUAL(gpu_now().stats.peers, 0); /* no access stays enabled */
   }
 }
 
-/* ---- Two devices, memory that the device knows by another address, other contexts ------------*/
+/* ---- Two devices, memory with another address on the device, other contexts -------------------*/
 
 enum { R = 6, C = 32, SPACE = R * C * 3 * 4 };
 
-/* Elements of 4 bytes, R x C: dense, rows, turned, with gaps, last row first; in elements. */
+/* Elements of 4 bytes, R x C: dense, rows, transposed, with gaps, last row first; in elements. */
 typedef struct shaped {
   int64_t strides[2], first;
 } shaped;
@@ -945,8 +945,8 @@ static DLTensor shaped_tensor(const shaped *it, void *data, DLDevice device, int
   return tensor;
 }
 
-/* Copies between two places, which the test looks at as `from` and `to`: the elements arrive, and
- * nothing around them changes. A stream that is not NULL is waited for. */
+/* Copies between two places, which the test reads through `from` and `to`: the elements arrive, and
+ * nothing around them changes. Synchronizes with a stream that is not NULL. */
 static int arrives(DLTensor src, const shaped *a, uint32_t *from, DLTensor dst, const shaped *b, uint32_t *to,
                    const dlrs_copy_options *options) {
   static uint32_t want[SPACE / 4];
@@ -972,8 +972,8 @@ static void *kind_new(int kind, int device, void *stream) {
   return data;
 }
 
-/* All kinds of memory and layouts on both sides, whatever the driver thinks of peers: the bytes
- * arrive. `refusal` is what its call between two devices answers, 0 if it works. */
+/* All kinds of memory and layouts on both sides, with any peer access: the bytes arrive. `refusal`
+ * is the code of the driver's copy between two devices, 0 if it succeeds. */
 static void peers(int refusal) {
   const char *call = G.hip ? "hipMemcpyPeerAsync" : "cuMemcpyPeerAsync";
   void *streams[2] = {gpu_stream(0, 1), gpu_stream(1, 1)}, *data[2][KINDS];
@@ -997,7 +997,7 @@ static void peers(int refusal) {
   }
   G.ctl(STANDIN_FAIL, 0, 0, NULL);
   for (int i = 0; i < 2 * kinds; ++i) {
-    if (i >> 1 == OWN) continue; /* goes with its context */
+    if (i >> 1 == OWN) continue; /* freed with its context */
     WORKS(dlrs_mem_free(DEV(i & 1), data[i & 1][i >> 1], SPACE, 0, NULL, ERR));
   }
   for (int i = 0; i < 2; ++i) gpu_stream_free(i, streams[i]);
@@ -1015,8 +1015,8 @@ static void d21_refused(void) {
   for (int i = 0; i < 4; ++i) peers(refusals[i]);
 }
 
-/* Host memory that the device knows by another address: kernels are given that one. What is
- * registered in two pieces is two places for a kernel, and one for whoever looks. */
+/* Host memory with another address on the device: kernels get that address. Memory registered in
+ * two pieces is two places for a kernel, and one for the host. */
 static void d28_registered(void) {
   enum { WHOLE, HALVES, PINNED, HOST_KINDS };
   static _Alignas(4096) unsigned char memory[2 * 4096];
@@ -1047,7 +1047,7 @@ static void d28_registered(void) {
   gpu_free(0, device);
 }
 
-/* Memory of another context of the same device, which kernels of the primary one do not reach. */
+/* Memory of another context of the device, which kernels of the primary one cannot access. */
 static void d17_other_context(void) {
   NEEDS_STANDIN();
   if (G.hip) return;
@@ -1065,8 +1065,8 @@ static void d17_other_context(void) {
   gpu_free(0, plain);
 }
 
-/* Green contexts: one is current to one thread only, be it this one or another; its streams take
- * kernels all the same. */
+/* Green contexts: one is current to at most one thread, this one or another; kernels can be
+ * launched on its streams nevertheless. */
 typedef struct green {
   void *context, *stream;
   int (*push)(void *), (*pop)(void **);
@@ -1150,7 +1150,7 @@ static void d17_green(void) {
   free(bytes), free(got);
 }
 
-/* Errors of earlier work of somebody else. */
+/* Errors of earlier work outside the library. */
 static void d22(void) {
   static const int codes[] = {700, 719};
   NEEDS_STANDIN();
@@ -1170,7 +1170,7 @@ static void d22(void) {
   }
 }
 
-/* An error after the call has returned; then for ever. */
+/* An error after the call has returned, then on every call. */
 static void d23(void) {
   gpu_tensor src;
   t_tensor dst;
@@ -1192,7 +1192,7 @@ static void d23(void) {
   EQUAL(t_error.driver_code, 700);
   dlrs_release(there); /* does not abort */
   EQUAL(gpu_now().stats.depth, 0);
-  if (gpu_count() > 1) { /* the other device goes on */
+  if (gpu_count() > 1) { /* the other device still works */
     gpu_tensor other;
     gpu_make(&other, 1);
     WORKS(dlrs_copy(&other.managed, &dst.managed, NULL, ERR));
@@ -1232,7 +1232,7 @@ static void d24(void) {
   }
 }
 
-/* What waits for a stream is not released before the stream has got there. */
+/* Resources that a stream still uses are not released before the stream reaches that point. */
 static void d24_waits(void) {
   t_tensor host;
   uint64_t waiting = 0;
@@ -1258,7 +1258,7 @@ static void d24_waits(void) {
   gpu_free(0, data);
 }
 
-/* A result that is released while it is still being made. */
+/* A result that is released before its copy has completed. */
 static void d25(void) {
   for (long seed = 0; seed < (G.standin ? 20 : 1); ++seed) {
     DLManagedTensorVersioned *out;
@@ -1299,7 +1299,7 @@ static void d26(void) {
   gpu_drop(&src);
 }
 
-/* When is data of the device ready on the host? */
+/* When a device's data is ready on the host. */
 static void d27(void) {
   for (int pinned = 0; pinned < 2; ++pinned) {
     for (int async = 0; async < 2; ++async) {
@@ -1328,7 +1328,7 @@ static void d27(void) {
   }
 }
 
-/* Producers and consumers on streams: the copy comes after the one, before the other. */
+/* Producers and consumers on streams: the copy is ordered after the first, before the second. */
 static void d27_order(void) {
   for (long seed = 0; seed < (G.standin ? 40 : 4); ++seed) {
     gpu_tensor src, dst, last;
@@ -1431,7 +1431,7 @@ static void d29(void) {
   t_make(&host);
   gpu_set_current(0, 0);
   WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR));
-  dlrs_release(out); /* a stand-in counts memory freed with the wrong device current */
+  dlrs_release(out); /* a stand-in counts frees with the wrong device current */
   WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
   gpu_set_current(1, 0);
   dlrs_release(out);
@@ -1460,7 +1460,7 @@ static void d30(void) {
   EQUAL(out->version.major, 1);
   CHECK(gpu_holds(&out->dl_tensor, transposed));
   WORKS(dlrs_to_device(out, DEV(last), 0, NULL, &again, ERR));
-  CHECK(again->dl_tensor.data == out->dl_tensor.data); /* it is there already */
+  CHECK(again->dl_tensor.data == out->dl_tensor.data); /* it is already loaded */
   dlrs_release(again);
   WORKS(dlrs_to_device(out, DEV(last), 1, NULL, &again, ERR));
   CHECK(again->dl_tensor.data != out->dl_tensor.data);
@@ -1514,7 +1514,7 @@ static void d32(void) {
 
 static DLManagedTensorVersioned *left;
 
-/* Runs after the row has closed; the exit status tells whether it is as it shall be. */
+/* Runs after the row has ended; the exit status reports whether the state is as expected. */
 static void at_exit(void) {
   t_tensor host;
   t_make(&host);
@@ -1531,7 +1531,7 @@ static void d33(void) {
   atexit(at_exit);
 }
 
-/* The driver never completes: queries return that, and other calls continue. */
+/* The driver never completes the work: queries report that, and other calls continue. */
 static void z15(void) {
   gpu_tensor src, dst;
   int32_t done = 1;
@@ -1583,8 +1583,8 @@ static void registered(void) {
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(G.type, NULL, 8, ERR));
 }
 
-/* What small copies ask about the current context: a primary one is recognised by the first, any
- * other is asked about once, and its device each time. */
+/* Queries of small copies about the current context: a primary one is recognised by the first; any
+ * other is queried once, and its device each time. */
 static void asked(int own, long devices, long primaries) {
   gpu_tensor a, b;
   dlrs_copy_options options = gpu_options(NULL, NULL, DLRS_COPY_ASYNC);
@@ -1609,7 +1609,7 @@ static void asked_primary(void) {
   if (G.hip) return;
   gpu_start();
   asked(0, 0, 1);
-  asked(1, 1, 0); /* which is not the one that is kept */
+  asked(1, 1, 0); /* not the retained one */
 }
 
 static void asked_own(void) {

@@ -36,7 +36,7 @@ has() { command -v "$1" >/dev/null; }
 build() {
     if has cargo; then
         make -s build || exit 1
-        # Copies that are no links: they may be carried to another machine.
+        # Copies instead of links, so that they can be moved to another machine.
         cp -L target/lib/libdlpack_rs.so "$out/lib/libdlpack_rs.so"
         ln -sf libdlpack_rs.so "$out/lib/$(cdylib/soname.sh)"
     fi
@@ -52,7 +52,7 @@ build() {
     for name in $programs trace; do
         [ -x "$out/$name" ] || { echo "$out/$name is missing: apt-get install gcc, or device.sh $vendor build elsewhere"; exit 1; }
     done
-    # The rival that only nvcc compiles.
+    # The compared program that only nvcc compiles.
     if [ "$vendor" = cuda ] && has nvcc; then
         # shellcheck disable=SC2086 # several words
         nvcc -O3 -std=c++17 ${NVCC_FLAGS:--arch=native} -shared -Xcompiler -fPIC benches/cccl.cu -o "$out/libcccl.so" >"$out/log" 2>&1 ||
@@ -60,7 +60,7 @@ build() {
     fi
 }
 
-# Whether there is a driver with a device; says which, or why not.
+# Whether there is a driver with a device; prints which, or the reason.
 probe() {
     "$python" - "$vendor" "$action" $drivers <<'PROBE'
 import ctypes, sys
@@ -121,8 +121,8 @@ frameworks() {
     PYTHONPATH=$root/python DLPACK_RS_LIBRARY=$root/$out/lib/libdlpack_rs.so "$python" -B tests/gpu/frameworks.py "$vendor"
 }
 
-# The Python that has torch and CuPy; else a virtual environment that sees what the machine has, to
-# which they are added where pip can. PyPI has none for ROCm: AMD's own are taken where they are.
+# The Python that has torch and CuPy; else a virtual environment with the system's packages, into
+# which pip installs them where it can. PyPI has none for ROCm: AMD's packages are used if present.
 environment() {
     venv=$root/target/venv-$vendor
     "$python" -c 'import numpy, torch, cupy' 2>/dev/null && return
@@ -170,7 +170,7 @@ sanitize)
         step "compute-sanitizer $tool $*" compute-sanitizer --tool "$tool" --report-api-errors no --target-processes all --error-exitcode 9 \
             "$out/catalogue_d" cuda --list "$@"
     }
-    # What the driver refuses is asked on purpose, and checked by the rows themselves.
+    # Rejected driver calls are deliberate, and the rows check them.
     for tool in memcheck racecheck initcheck synccheck; do watch $tool D11; done
     watch memcheck
     ;;

@@ -1,6 +1,6 @@
-/* Every call of the driver fails with every code, in every scenario: the library answers with the
- * status that the code stands for, or finds another way and does the work; nothing is left over,
- * what is current stays so, and the same call works next.
+/* Every driver call fails with every code, in every scenario: the library returns the status of
+ * that code, or does the work by another method; nothing leaks, the current context stays the same,
+ * and the same call succeeds next.
  *   faults cuda|rocm [STEP [NAME]]   with STEP only every STEP-th code of each call; scenarios with NAME in their names
  * FAULTS_VERBOSE=1 prints each point. */
 #ifndef _GNU_SOURCE
@@ -16,7 +16,7 @@ static const int CODES[] = {1,   2,   3,   4,   34,  46,  100, 101, 200, 201, 20
                             801, 802, 803, 805, 808, 810, 811, 900, 901, 906, 999, INT32_MAX};
 enum { CODES_N = sizeof CODES / sizeof *CODES };
 
-/* What a code stands for; HOSTILE_INPUTS Z09, and the vendors' manuals. */
+/* The status of each code; HOSTILE_INPUTS Z09, and the vendors' manuals. */
 static int means(int code, int32_t status) {
   switch (code) {
   case 1: return status == DLRS_BAD_ARG;
@@ -37,7 +37,7 @@ static int means(int code, int32_t status) {
   }
 }
 
-/* ---- What scenarios work on; made before the faults, dropped after them ----------------------*/
+/* ---- Operands of the scenarios; made before the faults, released after them ------------------*/
 
 static struct {
   gpu_tensor dev0, dev1, out0;
@@ -57,15 +57,15 @@ static struct {
   char page[4096];
 } S;
 
-/* A scenario makes one call that is under test. It may leave a result, which `undo` gives back
- * with the faults switched off; `good` tells whether the result is right. */
+/* A scenario makes one call under test. Its result, if any, is released by `undo` with the faults
+ * switched off; `good` returns whether the result is right. */
 typedef struct scenario {
   const char *name;
   int32_t (*run)(void);
   int (*good)(void);
   void (*undo)(void);
-  void (*before)(void); /* makes what the call needs, before the faults; may be NULL */
-  int every;            /* of long scenarios only every so-manieth code; else 0 */
+  void (*before)(void); /* makes the call's operands, before the faults; may be NULL */
+  int every;            /* for long scenarios: only each n-th code; else 0 */
 } scenario;
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
@@ -157,7 +157,7 @@ static int32_t d2d_async(void) { return async(d2d_stream); }
 static int32_t d2d_streams_async(void) { return async(d2d_streams); }
 static int32_t p2p_async(void) { return async(p2p_streams); }
 
-/* After an asynchronous copy everything runs; sync is not under test. */
+/* After an asynchronous copy all work runs; sync is not under test. */
 static void settle(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
 static int out_later(void) { return settle(), out_good(); }
 static int target_later(void) { return settle(), target_good(); }
@@ -212,7 +212,7 @@ static int32_t p2p_columns_async(void) {
   S.options.dst_stream = S.stream0;
   return async(p2p_columns);
 }
-static int32_t p2p_reversed(void) { /* compact only where it goes */
+static int32_t p2p_reversed(void) { /* compact only in the destination */
   S.dev1.strides[0] = -3;
   S.dev1.managed.dl_tensor.byte_offset = 12;
   int32_t status = p2p();
@@ -307,9 +307,9 @@ static int32_t managed2d(void) {
   return as(h2d, &S.host.managed.dl_tensor, S.managed, G.managed ? G.managed : G.type);
 }
 
-/* Narrow rows, apart on the host, through the pinned buffers of two threads: the caller's, one after
- * the other, so that the calls come in the same order each time. A piece and a little of a second
- * one, in the small parts that begin a copy to the device, and end one from it. */
+/* Narrow rows, apart on the host, through the pinned buffers of two threads: the calling thread's,
+ * one after the other, so that the order of calls is deterministic. One piece and a little of a
+ * second one, in the small parts that start a copy to the device, or end one from it. */
 enum { MANY = 73728, ROW = 32, PITCH = 64 };
 static unsigned char apart[MANY][PITCH], seed[MANY * ROW];
 static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
@@ -421,7 +421,7 @@ static void free_pinned(void) {
 static void with_memory(void) { S.memory = gpu_alloc(0, 64); }
 static int32_t mem_free(void) {
   int32_t status = dlrs_mem_free(DEV(0), S.memory, 64, 0, NULL, ERR);
-  /* What the driver was asked to free is free, whatever it answered; else it is still there. */
+  /* Once the driver's free was called, the memory is free, whatever it returned. */
   if (status == DLRS_OK || G.bytes(S.memory) == NULL) S.memory = NULL;
   return status;
 }
@@ -470,7 +470,7 @@ static void event_end(void) {
   if (S.handle) CHECK(dlrs_event_destroy(DEV(0), S.handle, ERR) == DLRS_OK);
   S.handle = NULL;
 }
-/* Calls of an event that exists; made before the faults by `with_event`. */
+/* Calls on an existing event, made before the faults by `with_event`. */
 static int32_t event_record(void) { return dlrs_event_record(DEV(0), S.event0, S.stream0, ERR); }
 static int32_t event_wait(void) { return dlrs_event_wait(DEV(0), S.event0, S.stream0, ERR); }
 static int32_t event_sync(void) { return dlrs_event_sync(DEV(0), S.event0, ERR); }
@@ -489,7 +489,7 @@ static void drain(void) {
   S.made = NULL;
 }
 
-/* Of a tensor of ours around the device's memory, which may be recorded already. */
+/* Of a tensor of this library around device memory, whose event may already be recorded. */
 static void with_own(void) {
   CHECK(dlrs_tensor_wrap(&S.dev0.managed.dl_tensor, 0, NULL, NULL, &S.made, ERR) == DLRS_OK);
 }
@@ -622,8 +622,8 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* ---- The sweep ------------------------------------------------------------------------------*/
 
-/* Points of the sweep: in all, answered with the code's status, done in another way, garbage; and
- * buffers that were left alone. */
+/* Points of the sweep: all, those that return the code's status, those done by another method,
+ * those with garbage outputs; and buffers that were not freed. */
 #define points gpu_tally[0]
 #define mapped gpu_tally[1]
 #define another_way gpu_tally[2]
@@ -640,7 +640,7 @@ static const char *call_name(long k) {
   return name ? name : "?";
 }
 
-/* The k-th call fails, or answers garbage, once or for ever. 0: there is no k-th call. */
+/* The k-th call fails, or writes garbage, once or from then on. 0: there is no k-th call. */
 static int point(const scenario *it, int what, long k, int code) {
   static char where[160] = "";
   t_context = where;
@@ -661,8 +661,8 @@ static int point(const scenario *it, int what, long k, int code) {
            what == STANDIN_GARBAGE ? "garbage" : what == STANDIN_FAIL ? "once" : "always", code);
   int unknown = code == 1 && strstr(failing, "PointerGetAttribute") != NULL;
   if (status == DLRS_OK) {
-    /* "Invalid value" is how a driver says that it does not know an address. */
-    /* And what is only enqueued when the device breaks is not done. */
+    /* "Invalid value" is the driver's code for an unknown address. */
+    /* Work that is only enqueued when the device fails is not done. */
     int broke = what == STANDIN_FAIL_ALWAYS && strstr(it->name, "async") != NULL;
     if (what != STANDIN_GARBAGE && !unknown && !broke) ok &= CHECK(it->good());
     gpu_tally[what == STANDIN_GARBAGE ? 3 : 2] += happened;
@@ -675,7 +675,7 @@ static int point(const scenario *it, int what, long k, int code) {
   }
   if (getenv("FAULTS_VERBOSE")) fprintf(stderr, "%s: status %d\n", where, status);
   if (what == STANDIN_GARBAGE) {
-    /* Garbage for a handle cannot be told from one; nor garbage for what is current. */
+    /* A garbage handle is indistinguishable from a valid one; so is a garbage current context. */
     if (S.handle == (void *)-1) S.handle = NULL;
     if (G.hip && strcmp(failing, "hipGetDevice") == 0) gpu_set_current(0, 0);
     G.ctl(STANDIN_FORGIVE, before.stats.violations, 0, NULL);
@@ -687,7 +687,7 @@ static int point(const scenario *it, int what, long k, int code) {
   settle();
   if (strcmp(it->name, "release_after_take") != 0) ok &= CHECK(t_deleted == deleted);
   ok &= SAME(before);
-  /* The same call works now. */
+  /* The same call succeeds now. */
   fresh();
   if (it->before) it->before();
   int32_t again = it->run();
@@ -695,8 +695,8 @@ static int point(const scenario *it, int what, long k, int code) {
   it->undo();
   settle();
   if (what == STANDIN_FAIL_ALWAYS) {
-    /* A kept buffer that the device may still use is left alone when nothing can wait for it; the
-     * call after that has made another one. */
+    /* A cached buffer that the device may still use is not freed when nothing can wait for it; the
+        * next call has made another one. */
     after = gpu_now();
     long more = after.stats.pinned - before.stats.pinned;
     if (more > 0 && more <= 2) {
@@ -714,7 +714,7 @@ static int point(const scenario *it, int what, long k, int code) {
 static void sweep(const scenario *it, int step) {
   if (it->every > step) step = it->every;
   fresh();
-  for (int warm = 0; warm < 2; ++warm) { /* what is made once and kept is made */
+  for (int warm = 0; warm < 2; ++warm) { /* makes what is cached after the first call */
     fresh();
     t_context = it->name;
     if (it->before) it->before();
@@ -744,12 +744,12 @@ static void warm_row(void) {
   DLManagedTensorVersioned *there, *turned, *compact;
   make();
   if (chosen->every) S.many = (unsigned char *)gpu_alloc(0, MANY * ROW);
-  for (int i = 0; i < 2; ++i) { /* the library keeps what it needs of each device, kernels too */
+  for (int i = 0; i < 2; ++i) { /* the library caches per-device resources, including kernels */
     WORKS(dlrs_clone(&S.host.managed, DEV(i), NULL, &there, ERR));
     WORKS(dlrs_view_transpose(there, 0, 1, &turned, ERR));
     WORKS(dlrs_clone(turned, DEV(i), NULL, &compact, ERR));
     dlrs_release(compact);
-    for (int up = 0; up < 2; ++up) { /* buffers, for a copy that the driver refuses */
+    for (int up = 0; up < 2; ++up) { /* buffers, for a copy that the driver rejects */
       G.ctl(STANDIN_FAIL, 1, 1, G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync");
       WORKS(up ? dlrs_copy(&S.host.managed, there, NULL, ERR) : dlrs_copy(there, &S.target.managed, NULL, ERR));
     }

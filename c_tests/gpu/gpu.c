@@ -38,7 +38,7 @@ long gpu_tally[5];
 #define DECLARE(name, cuda, hip, arguments) static int(*d_##name) arguments;
 FUNCTIONS(DECLARE)
 
-/* What the two have differently. */
+/* What differs between the two drivers. */
 static int (*cu_retain)(void **, int), (*cu_release)(int), (*cu_push)(void *), (*cu_pop)(void **);
 static int (*cu_get)(void **), (*cu_set)(void *), (*cu_create)(void **, unsigned, int);
 static int (*cu_fill)(void *, unsigned char, size_t, void *), (*cu_copy)(void *, void *, size_t, void *);
@@ -106,8 +106,9 @@ int gpu_open(const char *name) {
   return 1;
 }
 
-/* The library asks so how many processors there are. Many, so that copies through pinned buffers
- * take several threads on any machine. A sanitizer's runtime asks too, before anything is loaded. */
+/* The library reads the number of processors through this function. The number is high, so that
+ * copies through pinned buffers take several threads on any machine. A sanitizer's runtime calls it
+ * too, before anything is loaded. */
 #ifndef SANITIZED
 long sysconf(int name) {
   static long (*next)(int);
@@ -137,7 +138,7 @@ int gpu_count(void) {
   return count;
 }
 
-/* Makes a device current for a while. */
+/* Makes a device current temporarily. */
 static struct {
   void *contexts[STANDIN_DEVICES_MAX];
   int old;
@@ -207,14 +208,14 @@ void *gpu_managed(int device, size_t nbytes) {
 
 void gpu_managed_free(int device, void *data) { gpu_free(device, data); }
 
-/* Sets how careful this thread is next to captures, where the driver can; answers how it was. */
+/* Sets this thread's capture mode, where the driver supports it; returns the previous mode. */
 static int care(int mode) {
   if (d_care != NULL) MUST(d_care(&mode));
   return mode;
 }
 
-/* The real way: a stream of its own. Next to a capture a driver refuses to wait for any stream,
- * unless the thread is relaxed about that. */
+/* The regular method: a separate stream. During a capture a driver rejects synchronization with any
+ * stream, unless the thread's mode is relaxed. */
 static void move(int device, void *dst, const void *src, size_t nbytes) {
   enum { RELAXED = 2 };
   int careful = care(RELAXED);
@@ -323,7 +324,7 @@ void gpu_set_current(int device, int own) {
   }
 }
 
-/* ---- What must be as before -----------------------------------------------------------------*/
+/* ---- State that must be unchanged ------------------------------------------------------------*/
 
 gpu_state gpu_now(void) {
   gpu_state now;
@@ -410,7 +411,7 @@ int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_
 
 static long all_passed, all_failed, all_left_out;
 
-/* Prints what a row said but for its closing line, which is counted. */
+/* Prints a row's output except its last line, which is counted. */
 static void count(const gpu_row *row, char *said, int status) {
   char *last = strrchr(said, '\n');
   long passed = 0, failed = 1, tally[5];
@@ -449,7 +450,7 @@ static void child(const gpu_row *row, int out) {
     if (stats.violations) printf("%s: %s\n", row->id, G.violation());
     EQUAL(stats.violations, 0);
   }
-  /* The parent reads more numbers than t_close prints. */
+  /* The parent parses more numbers than t_close prints. */
   char more[120];
   snprintf(more, sizeof more, ", %d %ld %ld %ld %ld %ld", gpu_left_out, gpu_tally[0], gpu_tally[1],
            gpu_tally[2], gpu_tally[3], gpu_tally[4]);
@@ -457,7 +458,7 @@ static void child(const gpu_row *row, int out) {
   if (gpu_left_out) printf("0 passed, 0 failed%s\n", more);
   else t_close_with(more);
   fflush(stdout);
-  exit(0); /* with the handlers that the row left */
+  exit(0); /* with the handlers that the row set */
 }
 
 void gpu_run(const gpu_row *row) {

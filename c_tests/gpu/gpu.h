@@ -1,8 +1,8 @@
-/* What the tests of devices share: the driver itself, next to the library, to make and to look at
- * what the library is given; and rows that run each in a process of its own.
+/* Shared by the tests of devices: direct calls of the driver, next to the library, to make and to
+ * inspect the library's operands; and rows that run each in a separate process.
  *
- * A driver is a stand-in (c_tests/standin) or a real one. With a real one there are no controls:
- * rows that need them say so with NEEDS_STANDIN and are counted as left out. */
+ * A driver is a stand-in (c_tests/standin) or a real one. A real one has no controls: rows that
+ * need them are marked with NEEDS_STANDIN and counted as left out. */
 #ifndef C_TESTS_GPU_H_
 #define C_TESTS_GPU_H_
 
@@ -15,7 +15,7 @@ typedef struct gpu_driver {
   int hip;                          /* the major version, 0 for CUDA */
   int standin;
   int version;
-  const char *file;                 /* what was loaded */
+  const char *file;                 /* the file that was loaded */
   void *library;
   int (*ctl)(int, long, long, const char *);
   void (*stats)(standin_stats_t *);
@@ -26,7 +26,7 @@ typedef struct gpu_driver {
 } gpu_driver;
 extern gpu_driver G;
 
-/* Loads the driver that the library would find; tells whether there is one. Starts nothing. */
+/* Loads the driver that the library would find; returns whether there is one. Starts nothing. */
 int gpu_open(const char *name);
 
 #define DEV(i) t_device(G.type, (i))
@@ -36,7 +36,7 @@ int gpu_open(const char *name);
 void gpu_start(void);
 int gpu_count(void);
 void *gpu_alloc(int device, size_t nbytes);
-/* Options of a copy; what is not named is 0. */
+/* Options of a copy; fields that are not named are 0. */
 dlrs_copy_options gpu_options(void *src_stream, void *dst_stream, uint32_t flags);
 #define U8 t_dtype(kDLUInt, 8, 1)
 void gpu_free(int device, void *data);
@@ -44,39 +44,39 @@ void *gpu_pinned(size_t nbytes);
 void gpu_pinned_free(void *data);
 void *gpu_managed(int device, size_t nbytes);
 void gpu_managed_free(int device, void *data);
-/* At once; a stand-in's queue stays as it is. */
+/* Immediately; a stand-in's queue is unchanged. */
 void gpu_write(int device, void *dst, const void *src, size_t nbytes);
 void gpu_read(int device, void *dst, const void *src, size_t nbytes);
 void *gpu_stream(int device, int nonblocking);
 void gpu_stream_free(int device, void *stream);
-/* Work on a stream: bytes are set. */
+/* Sets bytes, enqueued on a stream. */
 void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes);
-/* ... are copied, between whatever the addresses say. */
+/* Copies bytes, enqueued; the addresses determine the devices. */
 void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes);
 int gpu_query(int device, void *stream); /* the driver's code */
 int gpu_sync(int device, void *stream);
 void gpu_capture(int device, void *stream, int mode);
-/* The code of ending the capture; a graph is launched `times` times, and destroyed. */
+/* Returns the code of ending the capture; a graph is launched `times` times, and destroyed. */
 int gpu_capture_end(int device, void *stream, int times);
-/* What is current on this thread: a context or a device, as a number. */
+/* This thread's current context or device, as a number. */
 long gpu_current(void);
-/* Makes a device current for this thread, or (-1) nothing; a context of its own if `own`. */
+/* Makes a device current for this thread, or (-1) nothing; a new context if `own`. */
 void gpu_set_current(int device, int own);
 
-/* ---- What must be as before -----------------------------------------------------------------*/
+/* ---- State that must be unchanged ------------------------------------------------------------*/
 
 typedef struct gpu_state {
   standin_stats_t stats;
   long current, violations;
 } gpu_state;
 gpu_state gpu_now(void);
-/* Whether nothing is left over since then, what is current is so still, and no rule was broken. */
+/* Whether nothing leaked since then, the current context is unchanged, and no rule was violated. */
 int gpu_same(const gpu_state *before, const char *file, int line);
 #define SAME(before) gpu_same(&(before), __FILE__, __LINE__)
 
 /* ---- Tensors on a device --------------------------------------------------------------------*/
 
-/* A float32 tensor of 2 x 3 with values 0 to 5 in memory that the driver gave. */
+/* A float32 tensor of 2 x 3 with values 0 to 5 in memory from the driver. */
 typedef struct gpu_tensor {
   DLManagedTensorVersioned managed;
   int64_t shape[2], strides[2];
@@ -88,8 +88,8 @@ void gpu_drop(gpu_tensor *tensor);
 /* Whether its memory holds these 6 values. */
 int gpu_holds(const DLTensor *tensor, const float *values);
 
-/* A call that fails with this status because of the driver, or may: checks the message and that
- * no deleter ran. `code` is the driver's, 0 if it had no part, ANY. */
+/* For a call that fails with this status because of the driver, or may: checks the message and that
+ * no deleter ran. `code` is the driver's, 0 if it did not cause the failure, ANY. */
 int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_t want, int32_t code);
 #define FAILS(status, code, call) \
   (t_before(), gpu_failed(__FILE__, __LINE__, #call, (call), (status), (code)))
@@ -108,12 +108,12 @@ extern int gpu_left_out;
     return;             \
   }
 
-/* Numbers that rows add to; here the sum of all rows that have run. */
+/* Numbers that rows increment; here the sum over all rows that have run. */
 extern long gpu_tally[5];
 
-/* Runs a row in a process of its own, and prints its failures. */
+/* Runs a row in a separate process, and prints its failures. */
 void gpu_run(const gpu_row *row);
-/* Prints "N passed, N failed"; answers the exit status. */
+/* Prints "N passed, N failed"; returns the exit status. */
 int gpu_end(void);
 
 #endif

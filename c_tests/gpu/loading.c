@@ -1,5 +1,5 @@
 /* How the drivers are found, and what is missing: loading STANDINS [DROPPED FOLDER SYMBOL FACE]
- * STANDINS is build.sh's folder. Each case is this program again, with a search path of its own. */
+ * STANDINS is build.sh's folder. Each case runs this program with another library search path. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,7 @@ static int mapped(const char *name) {
 
 static DLDevice device(int type) { return t_device(type, 0); }
 
-/* There and back; DLRS_OK when the values are right. */
+/* To the device and back; DLRS_OK when the values are right. */
 static int32_t there_and_back(int32_t type) {
   DLManagedTensorVersioned *there, *back;
   t_tensor host;
@@ -42,7 +42,7 @@ static int32_t there_and_back(int32_t type) {
   return status;
 }
 
-/* The functions of the host work, and load nothing. */
+/* Host functions work, and load nothing. */
 static void cpu_works(void) {
   DLManagedTensorVersioned *out;
   t_tensor host;
@@ -88,9 +88,9 @@ static void lazy(void) {
   CHECK(mapped("libamdhip64"));
 }
 
-/* The driver's file by its own name, on a system that knows none. */
+/* The driver's file by path, on a system where the search finds none. */
 static void by_path(void) {
-  static char file[600]; /* it is kept, not copied */
+  static char file[600]; /* stored, not copied */
   int32_t n;
   WORKS(dlrs_driver_path_set(kDLCUDA, "/nowhere/libcuda.so.1", ERR));
   t_before();
@@ -105,7 +105,7 @@ static void by_path(void) {
   EQUAL(there_and_back(kDLCUDA), DLRS_OK);
 }
 
-/* Which way a copy would go, said before any driver is loaded. */
+/* The method that a copy would use, reported before any driver is loaded. */
 static void says(const DLTensor *src, const DLTensor *dst, const char *start) {
   char text[200] = "";
   WORKS(dlrs_copy_explain(src, 0, dst, 0, NULL, text, sizeof text, NULL, ERR));
@@ -145,7 +145,7 @@ static void explained(void) {
   CHECK(!mapped("libcuda") && !mapped("libamdhip64"));
 }
 
-/* D05: both in one process, and copies from one to the other. */
+/* D05: both drivers in one process, and copies from one to the other. */
 static void both(void) {
   DLManagedTensorVersioned *cuda, *rocm, *back;
   t_tensor host;
@@ -167,7 +167,7 @@ static void broken(int32_t bad, int32_t good) {
   int32_t n;
   t_before();
   int32_t status = dlrs_device_count(bad, &n, ERR);
-  /* ROCm has names for older versions, and the system may have one of those without devices. */
+  /* ROCm has older file names, and the system may have an old driver without devices. */
   CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL ||
         (bad == kDLROCM && status == DLRS_NO_DEVICE));
   EQUAL(n, 0);
@@ -181,7 +181,7 @@ static void broken(int32_t bad, int32_t good) {
 static void broken_cuda(void) { broken(kDLCUDA, kDLROCM); }
 static void broken_rocm(void) { broken(kDLROCM, kDLCUDA); }
 
-/* A stand-in that starts with an error is as good as broken, for itself. */
+/* A stand-in that fails at its start counts as broken; the other one works. */
 static void failing(int32_t bad, int32_t good, const char *file, const char *function) {
   int32_t n;
   void *driver = dlopen(file, RTLD_NOW);
@@ -199,7 +199,7 @@ static void failing(int32_t bad, int32_t good, const char *file, const char *fun
 static void failing_cuda(void) { failing(kDLCUDA, kDLROCM, "libcuda.so.1", "cuInit"); }
 static void failing_rocm(void) { failing(kDLROCM, kDLCUDA, "libamdhip64.so.6", "hipInit"); }
 
-/* AMD's own runtime, from Debian, on a machine without its devices. */
+/* AMD's runtime, from Debian, on a machine without AMD devices. */
 static void debian(void) {
   int32_t n = 5, status;
   t_before();
@@ -220,7 +220,7 @@ static void debian(void) {
 
 static const char *missing;
 
-/* What a call answers when the driver lacks a function: that, naming it, or its work is done. */
+/* The result when the driver lacks a function: an error that names it, or success. */
 #define settled(call) (t_before(), judged(call))
 static int32_t judged(int32_t status) {
   if (status != DLRS_OK) {
@@ -233,7 +233,7 @@ static int32_t judged(int32_t status) {
   return status;
 }
 
-/* Without the function that destroys programs none is made, which would stay for ever. */
+/* Without the function that destroys programs none is created, since it would leak. */
 static void no_program_stays(void) {
   long (*count)(const char *) = NULL;
   void *driver = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -280,7 +280,7 @@ static void dropped(int32_t type) {
       settled(dlrs_event_sync(device(type), event, ERR));
       settled(dlrs_event_destroy(device(type), event, ERR));
     }
-    options.src_stream = stream; /* the host's side has none */
+    options.src_stream = stream; /* the host has none */
     if (settled(dlrs_clone(&host.managed, device(type), NULL, &there, ERR)) == DLRS_OK) {
       options.flags = 0;
       settled(dlrs_copy(there, &target.managed, &options, ERR));
@@ -298,7 +298,7 @@ static void dropped(int32_t type) {
   cpu_works();
 }
 
-/* ---- Running all of it ----------------------------------------------------------------------*/
+/* ---- All cases ------------------------------------------------------------------------------*/
 
 typedef struct mode {
   const char *name;
@@ -308,7 +308,7 @@ typedef struct mode {
 
 static long passed, failed;
 
-/* This program again; adds up its counts. */
+/* Runs this program again; adds up its counts. */
 static void again(const char *path, char **arguments) {
   int ends[2], status;
   static char said[1 << 15];
@@ -361,7 +361,7 @@ static const mode modes[] = {
     {"debian", debian, NULL},
 };
 
-/* Z06: what lies where the driver should be. */
+/* Z06: other files in the driver's place. */
 static void bad_files(char *program) {
   static const unsigned char elf32[64] = {0x7F, 'E', 'L', 'F', 1, 1, 1};
   static const char *const faces[2][3] = {{"libcuda.so.1", "broken_cuda", "hip6"},

@@ -1,14 +1,14 @@
-/* Every copy comes after what both sides' streams were given before it: order cuda|rocm [FUNCTION]
+/* Every copy is ordered after earlier work on both sides' streams: order cuda|rocm [FUNCTION]
  *
  * One matrix, generated: function x memory of the source x memory of the destination x stream of
- * each x whether the call waits x hazard. In a cell the source is still to be written by its stream
- * (read after write), or the destination still to be read by its own (write after read), when the
- * function is called; nothing that is enqueued is done before somebody waits for it, so an order
- * that is not kept shows as bytes of before. A cell is ordered, or refused where the rule says so.
+ * each x whether the call waits x hazard. In a cell, when the function is called, the source's
+ * stream has yet to write it (read after write), or the destination's stream has yet to read it
+ * (write after read). Enqueued work runs only when something waits for it, so a missing order shows
+ * as old bytes. A cell is ordered, or rejected where the rule requires that.
  *
- * Each cell comes twice more: the source is to be written by a stream that the call is not told, and
- * was recorded as ready behind it (dlrs_ready_record); so is the destination, which must keep what
- * the call writes. The tensors are views of what was recorded. */
+ * Each cell runs twice more: a stream that is not an argument of the call writes the source, and was
+ * recorded for it (dlrs_ready_record); the same for the destination, which must keep the call's
+ * bytes. The tensors are views of the recorded one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,7 @@
 enum { ROWS = 16, COLUMNS = 32, NBYTES = ROWS * COLUMNS, WIDE = 2 * NBYTES };
 enum { OLD = 0x11, NEW = 0x22, NOTHING = 0x33 };
 
-/* ---- Backends of the caller's, whose streams are as late as a stand-in's ----------------------*/
+/* ---- Backends of the caller, whose streams are as lazy as a stand-in's ------------------------*/
 
 typedef struct work {
   struct work *next;
@@ -30,7 +30,7 @@ typedef struct work {
 typedef struct queue {
   work *first, **last;
 } queue;
-/* Where a queue was when an event was recorded: who waits for it does so, wherever the event goes. */
+/* A queue's position when an event was recorded: waits use it, even if the event is re-recorded. */
 typedef struct point {
   queue *on;
   int reached;
@@ -40,7 +40,7 @@ typedef struct mark {
 } mark;
 enum { MARKS = 64, POINTS = 512 };
 
-/* Where the bytes of an address can be looked at. */
+/* Where the host can read the bytes of an address. */
 static unsigned char *seen(const void *address) {
   unsigned char *bytes = (unsigned char *)G.bytes(address);
   return bytes ? bytes : (unsigned char *)(uintptr_t)address;
@@ -64,7 +64,7 @@ static work *give(queue *on) {
   return it;
 }
 
-/* Does what a queue was given, up to a mark or all of it. */
+/* Runs a queue's work, up to a mark or all of it. */
 static void carry_out(queue *on, const point *until) {
   while (on->first != NULL && (until == NULL || !until->reached)) {
     work *it = on->first;
@@ -118,7 +118,7 @@ static int later(void *context, DLDevice device, const dlrs_byte_plan *plan, voi
   return 0;
 }
 
-/* Contiguous copies from and to the host, and nothing else. */
+/* Only contiguous copies from and to the host. */
 static int simple(const dlrs_byte_plan *plan) {
   int host = plan->src_device.device_type == kDLCPU || plan->dst_device.device_type == kDLCPU;
   return plan->ndim == 0 && host;
@@ -181,8 +181,8 @@ static int t_wait(void *context, DLDevice device, void *event, void *stream, dlr
   return 0;
 }
 
-/* READER copies whatever it is given, and has events; SIMPLE needs the host in between; AT_ONCE has
- * no streams. */
+/* READER copies any operands, and has events; SIMPLE needs staging on the host; AT_ONCE has no
+ * streams. */
 static dlrs_backend tables[3];
 
 /* ---- Kinds of memory, and their streams -------------------------------------------------------*/
@@ -197,7 +197,7 @@ typedef struct memory {
   DLDevice on;
   int device;                     /* of the driver */
   unsigned char *first, *second;  /* as a source, and as a destination */
-  DLManagedTensorVersioned *own[2]; /* both as tensors of ours, while something is recorded */
+  DLManagedTensorVersioned *own[2]; /* both as own tensors, while an event is recorded */
 } memory;
 static memory kinds[KINDS];
 static void *streams[2][CHOICES];
@@ -238,7 +238,7 @@ static void set_up(void) {
   tables[0].event_sync = t_event_sync;
   tables[0].event_query = t_event_query;
   for (int i = 0; i < 3; ++i) WORKS(dlrs_backend_set(codes[i], &tables[i], NULL, ERR));
-  gpu_set_current(0, 0); /* 1 and 2 are streams of what is current, where memory is not a device's */
+  gpu_set_current(0, 0); /* 1 and 2 are streams of the current device for host memory */
   for (int kind = 0; kind < KINDS; ++kind) {
     memory *it = &kinds[kind];
     it->device = kind == MANAGED_1 || kind == DEVICE_1;
@@ -265,10 +265,10 @@ static void set_up(void) {
   memset(host_news, NEW, WIDE);
 }
 
-/* A side's stream: whose it is, and the handle. A name for memory of the CPU is the other side's. */
+/* A side's stream: its owner and handle. For CPU memory the stream is the other side's. */
 typedef struct place {
   int kind, choice;
-  int owner;  /* the kind whose stream it is, -1: nobody's */
+  int owner;  /* the kind that the stream belongs to, -1: none */
   int device; /* of the driver */
   void *stream;
 } place;
@@ -293,7 +293,7 @@ static place place_of(int kind, int choice, int other) {
 
 /* Whether a side has this choice. */
 static int offered(int kind, int choice) {
-  if (choice == LEGACY && G.hip == 5 && table_of(kind) < 0) return 0; /* does not know it */
+  if (choice == LEGACY && G.hip == 5 && table_of(kind) < 0) return 0; /* rejects it */
   if (table_of(kind) >= 0 || kind == ON_CPU) return choice == DEFAULT || choice == NAMED;
   return 1;
 }
@@ -311,14 +311,14 @@ static void enqueue(const place *at, unsigned char *dst, const unsigned char *sr
   later(tables[table_of(at->owner)].context, kinds[at->owner].on, &plan, at->stream, NULL);
 }
 
-/* The stream, which the call is not told, on which the memory of a kind is being made. */
+/* The stream, not an argument of the call, that writes the memory of a kind. */
 static place maker_of(int kind) {
   place it = {kind, NAMED, kind, kinds[kind].device, NULL};
   it.stream = table_of(kind) >= 0 ? (void *)&maker : makers[it.device];
   return it;
 }
 
-/* Both memories of a kind as tensors of ours. */
+/* Both memories of a kind as tensors of this library. */
 static void own(memory *it) {
   static int64_t all_of[1] = {WIDE};
   for (int i = 0; i < 2; ++i) {
@@ -328,7 +328,7 @@ static void own(memory *it) {
   }
 }
 
-/* The source is about to become NEW, or the destination is about to be read. */
+/* Enqueues the write of NEW to the source, or the read of the destination. */
 static void pend_write(const place *at, unsigned char *dst, size_t nbytes) {
   enqueue(at, dst, table_of(at->owner) < 0 ? news : host_news, nbytes);
 }
@@ -364,8 +364,8 @@ static int all(const unsigned char *bytes, size_t nbytes, unsigned step, int val
 typedef struct call {
   memory *src, *dst;
   dlrs_copy_options options;
-  DLManagedTensorVersioned *out; /* what a function made */
-  const void *result;            /* where the bytes are to be */
+  DLManagedTensorVersioned *out; /* what a function created */
+  const void *result;            /* where the bytes must arrive */
   unsigned step;                 /* bytes of an element */
 } call;
 
@@ -374,7 +374,7 @@ enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, TO_CPU = 16, STAYS = 32
 static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
 static int64_t half[2] = {ROWS / 2, COLUMNS};
 
-/* Tensors of one cell: foreign structs, or views of what is recorded. */
+/* Tensors of one cell: foreign structs, or views of the recorded tensor. */
 enum { GIVEN = 8 };
 static DLManagedTensorVersioned given[GIVEN], *views[GIVEN];
 static int givens;
@@ -515,7 +515,7 @@ static const struct {
     {"import_take", f_import, ANYWHERE | MAKES | TAKES},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
-static int function; /* the one whose matrix is run */
+static int function; /* whose matrix runs */
 
 /* ---- The matrix -------------------------------------------------------------------------------*/
 
@@ -524,7 +524,7 @@ static const char *const hazard_names[] = {"read after write", "write after read
                                            "write after what is recorded"};
 static long cells, ordered, refused, wrong;
 
-/* Whether the rule refuses a cell: streams of what has none. */
+/* Whether the rule rejects a cell: streams for memory without streams. */
 static int must_refuse(const place *src, const place *dst) {
   for (int i = 0; i < 2; ++i) {
     const place *it = i ? dst : src, *other = i ? src : dst;
@@ -601,7 +601,7 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   }
 }
 
-/* Whether something can be recorded for memory of a kind. */
+/* Whether events can be recorded for memory of a kind. */
 static int records(int kind) { return kind != ON_CPU && (table_of(kind) < 0 || kind == READER); }
 
 static int applies(int src, int dst) {
@@ -609,7 +609,7 @@ static int applies(int src, int dst) {
   if (like & HOSTS && !(is_host(src) && is_host(dst))) return 0;
   if (like & FROM_CPU && src != ON_CPU) return 0;
   if (like & TO_CPU && dst != ON_CPU) return 0;
-  if (like & MAKES && dst == MANAGED_1 && G.managed) return 0; /* nobody says on which device */
+  if (like & MAKES && dst == MANAGED_1 && G.managed) return 0; /* the device is not known */
   if (like & (STAYS | TAKES) && src == MANAGED_1) return 0;
   if (like & STAYS && src != dst) return 0;
   if (like & TAKES && dst != (is_host(src) ? ON_CPU : src)) return 0;
@@ -623,7 +623,7 @@ static void pairs(int src, int dst) {
       if (!offered(src, from) || !offered(dst, to)) continue;
       place first = place_of(src, from, dst), second = place_of(dst, to, src);
       for (int async = 0; async < 2; ++async) {
-        /* What a fill copies is the call's own; what is made is nobody's before. */
+        /* A fill's source belongs to the call; a new tensor has no earlier users. */
         int constant = like == (HOSTS | FROM_CPU), from_bytes = like & FROM_CPU;
         if (first.owner >= 0 && !constant) cell(&first, &second, async, READ_AFTER_WRITE);
         if (second.owner >= 0 && !(like & MAKES)) cell(&first, &second, async, WRITE_AFTER_READ);
@@ -650,7 +650,7 @@ static void matrix(void) {
   gpu_tally[3] = wrong;
 }
 
-/* ---- What the matrix does not reach -----------------------------------------------------------*/
+/* ---- Cases outside of the matrix --------------------------------------------------------------*/
 
 static dlrs_copy_options between(void *src_stream, void *dst_stream, uint32_t flags) {
   dlrs_copy_options options;
@@ -662,7 +662,7 @@ static dlrs_copy_options between(void *src_stream, void *dst_stream, uint32_t fl
   return options;
 }
 
-/* A graph cannot wait for what nobody captures, nor the host or the legacy stream for a graph. */
+/* A graph cannot wait for work outside the capture, nor the host or legacy stream for a graph. */
 static void captured(void) {
   NEEDS_STANDIN();
   set_up();
@@ -673,7 +673,7 @@ static void captured(void) {
   void *stream = streams[0][NAMED], *blocking = streams[0][BLOCKING], *other = gpu_stream(0, 1);
   dlrs_copy_options to = between(NULL, stream, DLRS_COPY_ASYNC), from = between(stream, NULL, DLRS_COPY_ASYNC);
   dlrs_copy_options waits = between(NULL, stream, 0), beside = between(NULL, other, DLRS_COPY_ASYNC);
-  WORKS(dlrs_copy(src, dst, &to, ERR)); /* everything is made */
+  WORKS(dlrs_copy(src, dst, &to, ERR)); /* all resources exist */
   EQUAL(gpu_sync(0, stream), 0);
   memset(seen(it->first), NEW, WIDE);
   memset(seen(it->second), OLD, WIDE);
@@ -687,13 +687,13 @@ static void captured(void) {
   EQUAL(gpu_now().stats.captures_broken, 0);
   EQUAL(gpu_capture_end(0, stream, 1), 0);
   CHECK(all(seen(it->second), NBYTES, 1, NEW));
-  gpu_capture(0, blocking, 0); /* the legacy stream is not for use meanwhile */
+  gpu_capture(0, blocking, 0); /* the legacy stream is not usable meanwhile */
   FAILS(DLRS_CAPTURING, ANY, dlrs_copy(src, dst, &beside, ERR));
   EQUAL(gpu_now().stats.captures_broken, 0);
   EQUAL(gpu_capture_end(0, blocking, 0), 0);
 }
 
-/* The CPU touches managed memory while the device works only where the device permits it. */
+/* The CPU accesses managed memory while the device works only where the device permits that. */
 static void shared_managed(int shares) {
   NEEDS_STANDIN();
   if (G.hip) return;
@@ -712,10 +712,10 @@ static void shared_managed(int shares) {
 static void shares(void) { shared_managed(1); }
 static void shares_not(void) { shared_managed(0); }
 
-/* What reads managed memory without a stream's name comes after its default stream, too. */
+/* A read of managed memory without a stream argument is ordered after its default stream, too. */
 static void looked_at(void) {
   NEEDS_STANDIN();
-  if (G.hip) return; /* whose managed memory has no device type of its own in DLPack */
+  if (G.hip) return; /* whose managed memory has no device type in DLPack */
   set_up();
   memory *it = &kinds[MANAGED_0], cpu = kinds[ON_CPU];
   DLManagedTensorVersioned *read = tensor_of(it, it->first, shape, dense);
@@ -738,11 +738,11 @@ static void looked_at(void) {
   }
 }
 
-/* How often a contiguous copy asks the driver, the primary context of device 0 being current. */
+/* The driver calls of a contiguous copy while the primary context of device 0 is current. */
 static void cost(void) {
   static const struct {
     int src, dst, from, to, async;
-    int cuda, rocm; /* calls; ROCm 5, which cannot tell whose a stream is, is asked less */
+    int cuda, rocm; /* calls; fewer on ROCm 5, which does not report a stream's device */
   } rows[] = {
       {DEVICE_0, DEVICE_0, DEFAULT, DEFAULT, 1, 4, 4},
       {DEVICE_0, DEVICE_0, NAMED, NAMED, 1, 5, 5},

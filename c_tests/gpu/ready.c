@@ -1,6 +1,6 @@
-/* What a producer recorded for a tensor (dlrs_ready_record), beside the matrix of order.c: how often
- * the driver is asked, captures, threads, contexts, the end of the memory and of the driver; and
- * access between devices. ready cuda|rocm [ROW] */
+/* Events recorded for a tensor (dlrs_ready_record), beside the matrix of order.c: the number of
+ * driver calls, captures, threads, contexts, the end of the memory and of the driver; and access
+ * between devices. ready cuda|rocm [ROW] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,7 +40,7 @@ static void *fresh(int device) {
   return data;
 }
 
-/* The stream and event functions of all that share the memory see one event. */
+/* The stream and event functions of all tensors that share the memory use one event. */
 static void shared(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = fresh(0), *into = fresh(0);
@@ -81,19 +81,19 @@ static void shared(void) {
   dlrs_release(view);
   EQUAL(gpu_now().stats.events, 1);
   WORKS(dlrs_ready_sync(second, ERR));
-  dlrs_release(second); /* the last that shares it */
+  dlrs_release(second); /* the last reference */
   EQUAL(gpu_now().stats.events, 0);
   dlrs_release(dst);
 }
 
-/* The bytes of a tensor of ours in another place are none of ours; nor is a foreign one. */
+/* A tensor of this library with data outside its own memory has no event; nor has a foreign one. */
 static void elsewhere(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *data = fresh(0);
   DLManagedTensorVersioned *base = tensor_at(data, DEV(0)), *out = NULL;
   WORKS(dlrs_ready_record(base, stream, ERR));
   DLManagedTensorVersioned foreign = *base;
-  for (int i = 0; i < 16; ++i) { /* whatever stands behind them */
+  for (int i = 0; i < 16; ++i) { /* whatever bytes follow */
     struct {
       DLManagedTensorVersioned bytes;
       unsigned char behind[512];
@@ -114,7 +114,7 @@ static void elsewhere(void) {
   EQUAL(gpu_now().stats.events, 0);
 }
 
-/* The producer after the consumer (cuda-python#259): who reads last records, who writes next waits. */
+/* The producer after the consumer (cuda-python#259): the reader records, the next writer waits. */
 static void turns(void) {
   void *writer = gpu_stream(0, 1), *reader = gpu_stream(0, 1), *data = gpu_alloc(0, NBYTES);
   unsigned char *sums = (unsigned char *)gpu_pinned(4 * NBYTES);
@@ -136,7 +136,7 @@ static void turns(void) {
   if (G.standin) EQUAL(gpu_now().stats.events, 0);
 }
 
-/* A graph waits for nothing that nobody captures, and nobody for what is only captured. */
+/* A graph does not wait for work outside a capture, and nothing waits for captured work. */
 static void captured(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *maker = gpu_stream(0, 1), *data = fresh(0), *into = fresh(0);
@@ -155,7 +155,7 @@ static void captured(void) {
   WORKS(dlrs_ready_sync(dst, ERR));
   WORKS(dlrs_ready_wait(src, DEV(0), stream, ERR));
   WORKS(dlrs_copy(src, dst, &to, ERR));
-  WORKS(dlrs_ready_sync(dst, ERR)); /* what is captured has written nothing */
+  WORKS(dlrs_ready_sync(dst, ERR)); /* captured work has written nothing */
   CHECK(holds(into, OLD));
   EQUAL(gpu_now().stats.captures_broken, 0);
   EQUAL(gpu_capture_end(0, stream, 1), 0);
@@ -165,7 +165,7 @@ static void captured(void) {
   EQUAL(gpu_now().stats.events, 0);
 }
 
-/* An event belongs to the context of the stream that it is recorded on, whatever is current. */
+/* An event belongs to the context of the stream on which it is recorded, whichever is current. */
 static void contexts(void) {
   NEEDS_STANDIN();
   if (G.hip) return;
@@ -173,7 +173,7 @@ static void contexts(void) {
   void *stream, *data = fresh(0), *news = gpu_pinned(NBYTES);
   memset(news, NEW, NBYTES);
   gpu_set_current(0, 1);
-  WORKS(dlrs_stream_create(DEV(0), &stream, ERR)); /* of the context that is current */
+  WORKS(dlrs_stream_create(DEV(0), &stream, ERR)); /* of the current context */
   gpu_set_current(0, 0);
   void *ours = gpu_stream(0, 1);
   DLManagedTensorVersioned *it = tensor_at(data, DEV(0)), *again, *from = tensor_at(news, t_device(G.pinned, 0));
@@ -196,7 +196,7 @@ static void contexts(void) {
   EQUAL(gpu_now().stats.events, 0);
 }
 
-/* Host memory that a device fills: the CPU waits for what was recorded. */
+/* Host memory that a device fills: the CPU waits for the recorded event. */
 static void host(void) {
   NEEDS_STANDIN();
   void *stream = gpu_stream(0, 1), *other = gpu_stream(1, 1);
@@ -233,7 +233,7 @@ static void host(void) {
   EQUAL(gpu_now().stats.events, 0);
 }
 
-/* What was recorded keeps a tensor from being released, also without a stream. */
+/* A recorded event delays a tensor's release, also without a stream. */
 static void drained(void) {
   NEEDS_STANDIN();
   uint64_t waiting = 0;
@@ -245,7 +245,7 @@ static void drained(void) {
     gone.managed.dl_tensor.device = DEV(0);
     DLManagedTensorVersioned *given = &gone.managed, *it;
     long before = t_deleted;
-    WORKS(dlrs_import_take(&given, NULL, &it, ERR)); /* of a foreign one the box keeps it */
+    WORKS(dlrs_import_take(&given, NULL, &it, ERR)); /* for a foreign tensor the box holds it */
     G.ctl(STANDIN_HANG, 1, 0, NULL);
     gpu_fill(0, stream, data, NEW, NBYTES);
     WORKS(dlrs_ready_record(it, stream, ERR));
@@ -290,7 +290,7 @@ static void *together(void *argument) {
   return (void *)wrong;
 }
 
-/* The first to record make one event, however many there are. */
+/* Concurrent first records create one event. */
 static void threads(void) {
   pthread_t them[THREADS];
   void *data = gpu_alloc(0, NBYTES);
@@ -314,7 +314,7 @@ static void threads(void) {
 
 /* ---- The end ------------------------------------------------------------------------------------*/
 
-/* In a process forked later, and when the driver has ended, the event is left alone. */
+/* In a process forked later, and after the driver's end, the event is not used. */
 static void forked(void) {
   int status;
   void *stream = gpu_stream(0, 1), *data = gpu_alloc(0, NBYTES);
@@ -345,7 +345,7 @@ static void forked(void) {
   G.ctl(STANDIN_EXITING, 0, 0, NULL);
 }
 
-/* A driver that fails: what was recorded before stays, and nothing is left over. */
+/* A driver that fails: earlier events stay, and nothing leaks. */
 static void failing(void) {
   static const char *const cuda[] = {"cuEventCreate", "cuEventRecord", "cuStreamIsCapturing", "cuStreamGetCtx"};
   static const char *const hip[] = {"hipEventCreateWithFlags", "hipEventRecord", "hipStreamIsCapturing"};
@@ -355,7 +355,7 @@ static void failing(void) {
   for (int i = 0; i < (G.hip ? 3 : 4); ++i) {
     const char *name = G.hip ? hip[i] : cuda[i];
     for (int second = 0; second < 2; ++second) {
-      if (second && i == 0) continue; /* the event is there */
+      if (second && i == 0) continue; /* the event exists */
       DLManagedTensorVersioned *it = tensor_at(data, DEV(0));
       if (second) WORKS(dlrs_ready_record(it, stream, ERR));
       G.ctl(STANDIN_FAIL, 1, 999, name);
@@ -369,7 +369,7 @@ static void failing(void) {
   }
 }
 
-/* ---- How often the driver is asked --------------------------------------------------------------*/
+/* ---- Number of driver calls -------------------------------------------------------------------*/
 
 static void cost(void) {
   enum { RECORD, AGAIN, WAIT, SYNC, COPY, COPY_WAITS, COPY_INTO, DROP, NOTHING, WAYS };
@@ -404,7 +404,7 @@ static void cost(void) {
     }
     long calls = gpu_now().stats.calls - before;
     int want = G.hip ? rocm[i] : cuda[i];
-    if (G.hip == 5 && calls < want) want = (int)calls; /* which cannot tell whose a stream is */
+    if (G.hip == 5 && calls < want) want = (int)calls; /* which does not report a stream's device */
     if (calls != want) printf("%s: %ld\n", names[i], calls);
     EQUAL(calls, want);
   }
@@ -412,7 +412,7 @@ static void cost(void) {
   dlrs_release(dst);
 }
 
-/* ---- Backends of the caller's -------------------------------------------------------------------*/
+/* ---- Backends of the caller -------------------------------------------------------------------*/
 
 static int made, ended, recorded_on;
 
@@ -454,7 +454,7 @@ static int b_access_set(void *context, DLDevice device, DLDevice peer, int32_t e
   return 0;
 }
 
-/* While a tensor is being freed it can still be waited for, and nothing more be recorded. */
+/* While a tensor is being freed its event can still be waited for, but no new one be recorded. */
 static int32_t dying_says[2];
 static void when_dying(void *tensor) {
   dying_says[0] = dlrs_ready_record((DLManagedTensorVersioned *)tensor, NULL, NULL);
@@ -469,7 +469,7 @@ static void plugged(void) {
   memset(&table, 0, sizeof table);
   table.struct_size = sizeof table;
   table.copy = b_copy;
-  for (int has = 0; has < 32; ++has) { /* which of its functions for events there are */
+  for (int has = 0; has < 32; ++has) { /* which of its event functions exist */
     made = ended = recorded_on = waits = syncs = 0;
     table.event_create = has & 1 ? b_create : NULL;
     table.event_destroy = has & 2 ? b_destroy : NULL;
@@ -487,7 +487,7 @@ static void plugged(void) {
       WORKS(dlrs_ready_record(it, NULL, ERR));
       WORKS(dlrs_ready_record(it, NULL, ERR));
       EQUAL(recorded_on, 2);
-      WORKS(dlrs_ready_wait(it, here, NULL, ERR)); /* by the stream, else the host waits */
+      WORKS(dlrs_ready_wait(it, here, NULL, ERR)); /* on the stream, else on the host */
       EQUAL(waits, (has & 8) != 0);
       EQUAL(syncs, (has & 8) == 0);
       if (has & 16) WORKS(dlrs_ready_sync(it, ERR));
@@ -529,7 +529,7 @@ static void peers(void) {
   void *a = gpu_alloc(0, NBYTES), *b = gpu_alloc(1, NBYTES);
   DLManagedTensorVersioned *src = tensor_at(a, DEV(0)), *dst = tensor_at(b, DEV(1));
   WORKS(dlrs_copy(src, dst, NULL, ERR));
-  EQUAL(gpu_now().stats.peers, 0); /* never by the library itself */
+  EQUAL(gpu_now().stats.peers, 0); /* the library never does so implicitly */
   WORKS(dlrs_peer_access_query(DEV(0), DEV(1), &out, ERR));
   EQUAL(out, 1);
   EQUAL(gpu_now().stats.peers, 0);
@@ -564,7 +564,7 @@ static void peers(void) {
   EQUAL(gpu_now().current, before.current);
 }
 
-/* The CPU may touch managed memory after dlrs_ready_sync: of anybody, with nothing recorded too. */
+/* The CPU may access managed memory after dlrs_ready_sync: also without a record. */
 static void managed(int shares) {
   NEEDS_STANDIN();
   if (!G.managed) return;
@@ -578,11 +578,11 @@ static void managed(int shares) {
       memset(seen(data), OLD, NBYTES);
       gpu_fill(0, stream, data, NEW, NBYTES);
       if (recorded) WORKS(dlrs_ready_record(it, stream, ERR));
-      gpu_fill(0, recorded ? stream : other, unrelated, NEW, NBYTES); /* nobody waits for this */
+      gpu_fill(0, recorded ? stream : other, unrelated, NEW, NBYTES); /* not waited for */
       CHECK(holds(data, OLD));
       WORKS(dlrs_ready_sync(theirs ? &foreign : it, ERR));
       CHECK(holds(data, NEW));
-      /* Nothing may run on a device that does not share it. */
+      /* Unless the memory is shared, no work may be pending on the device. */
       EQUAL(gpu_now().stats.pending != 0, shares);
       EQUAL(gpu_sync(0, stream), 0);
       EQUAL(gpu_sync(0, other), 0);

@@ -1,6 +1,6 @@
-// What the C++ headers let the CPU touch comes after what a device was given: every way to the
-// elements, through every kind of tensor, of pinned and managed memory that is still to be written
-// by a stream that was recorded, or by the default stream. ready_hpp cuda|rocm
+// CPU access through the C++ headers is ordered after device work: every accessor of elements,
+// through every kind of tensor, of pinned and managed memory with a pending write by a recorded
+// stream, or by the default stream. ready_hpp cuda|rocm
 #include "dlpack_rs.hpp"
 
 #include <cmath>
@@ -22,7 +22,7 @@ using Byte = uint8_t;
 
 enum { NBYTES = 64, OLD = 11, NEW = 22 };
 
-// The first element by each way; what is printed has two digits.
+// The first element by each accessor; the printed number has two digits.
 static int digits(const std::string &text) {
   const size_t bracket = text.rfind('[');
   return bracket == std::string::npos ? -1 : std::atoi(text.c_str() + bracket + 1);
@@ -84,8 +84,8 @@ static int by(Through kind, int way, void *data, DLDevice device, void *record) 
   }
 }
 
-// Whom it waits for: a stream that was recorded where the library knows it, the default stream of
-// managed memory for anybody.
+// What it waits for: a recorded stream where the library has the record, and always the default
+// stream of managed memory.
 static void matrix(int managed) {
   NEEDS_STANDIN();
   if (managed && !G.managed) return;
@@ -94,7 +94,7 @@ static void matrix(int managed) {
   void *named = gpu_stream(0, 1);
   int cells = 0;
   for (int recorded = 0; recorded < 2; ++recorded) {
-    if (!recorded && !managed) continue;  // no record is known
+    if (!recorded && !managed) continue;  // no record
     for (int kind = 0; kind < KINDS; ++kind) {
       if (recorded && kind >= FOREIGN) continue;
       for (int way = 0; way < WAYS; ++way, ++cells) {

@@ -79,7 +79,7 @@ for face in cuda hip5 hip6 hip7; do
     step "order $face" "$out/order" "$(vendor $face)"
     step "ready $face" "$out/ready" "$(vendor $face)"
     step "ready_hpp $face" "$out/ready_hpp" "$(vendor $face)"
-    # Versions of HIP differ in little: every code for one of them, some for the others.
+    # HIP's versions differ little: every code for one of them, some for the others.
     case $face in hip5 | hip7) some=7 ;; *) some=1 ;; esac
     step "faults $face" "$out/faults" "$(vendor $face)" "${FAULTS_STEP:-$some}"
     step "threads $face" "$out/threads" "$(vendor $face)"
@@ -87,7 +87,7 @@ for face in cuda hip5 hip6 hip7; do
 done
 step loading "$out/loading" "$standins"
 
-# Z07: each function that the library looks for is missing once.
+# Z07: the library works without each driver function, one at a time.
 sources=$here/../../src/device/gpu
 for symbol in $(grep -ohE '"(cu[A-Z]|hip[A-Z]|hiprtc[A-Z])[A-Za-z0-9_]+"' "$sources"/*.rs | tr -d '"' | sort -u); do
     case $symbol in cu*) face=cuda ;; *) face=hip6 ;; esac
@@ -100,7 +100,7 @@ for symbol in $(grep -ohE '"(cu[A-Z]|hip[A-Z]|hiprtc[A-Z])[A-Za-z0-9_]+"' "$sour
 done
 echo "$dropped functions were missing once"
 
-# What a real driver answered, if somebody has recorded it (make test-cuda).
+# The recorded trace of a real driver, if there is one (make test-cuda).
 recorded=$here/../standin/trace_cuda.txt
 ${CC:-gcc} -std=gnu11 -g "$here/../standin/trace.c" -o "$out/trace" -lpthread -ldl || exit 1
 if [ -f "$recorded" ]; then

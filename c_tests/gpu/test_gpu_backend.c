@@ -1,5 +1,5 @@
 /* The backend for CUDA and ROCm on a stand-in driver: test_gpu_backend cuda|rocm DRIVER
- * DRIVER is the file that the library will find (LD_LIBRARY_PATH); its counters are read here. */
+ * DRIVER is the file that the library finds (LD_LIBRARY_PATH); this program reads its counters. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -132,8 +132,8 @@ static void streams(void) {
 
 typedef struct side {
   DLDevice on;
-  unsigned char *data;  /* as the driver says */
-  unsigned char *bytes; /* where the host may look */
+  unsigned char *data;  /* as the driver reports */
+  unsigned char *bytes; /* where the host may read */
   size_t nbytes;
   DLTensor tensor;
   int64_t shape[5], strides[5];
@@ -158,7 +158,7 @@ static void side_free(side *self) {
   else WORKS(dlrs_mem_free(self->on, self->data, self->nbytes, 0, NULL, ERR));
 }
 
-/* A layout of the shape with its dimensions in any order, gaps and turned-round dimensions; bytes. */
+/* A layout of the shape with dimensions in any order, gaps and negative strides; bytes. */
 static size_t layout(side *self, int ndim, const int64_t *shape, int itemsize, int dense) {
   int order[5];
   int64_t step = 1, first = 0;
@@ -272,7 +272,7 @@ static int same(const side *src, const side *dst) {
   return 1;
 }
 
-/* Many dimensions of which no two are one: a single launch. */
+/* Many dimensions, none of which can be merged: a single launch. */
 static void many_dims(void) {
   enum { NDIM = 16, NBYTES = 1 << NDIM };
   const char *launch = rocm ? "hipModuleLaunchKernel" : "cuLaunchKernel";
@@ -302,8 +302,8 @@ static void many_dims(void) {
   side_free(&dst);
 }
 
-/* Through the pinned buffers: contiguous and turned, several pieces, twice, so that buffers are
- * taken up again. Asynchronously from pageable memory, which may change once the call is back. */
+/* Through the pinned buffers: contiguous and transposed, several pieces, twice, so that buffers are
+ * reused. Asynchronously from pageable memory, which may change once the call has returned. */
 static void large(void) {
   void *stream = NULL;
   WORKS(dlrs_stream_create(device, &stream, ERR));
@@ -335,14 +335,14 @@ static void large(void) {
     side_free(&dst);
   }
   ctl(STANDIN_SEED, 0, 0, NULL);
-  CHECK(now().pinned <= 32); /* kept, two a thread, of eight, and device */
+  CHECK(now().pinned <= 32); /* cached: two per thread, of eight, and device */
   EQUAL(now().events, now().pinned);
   WORKS(dlrs_stream_destroy(device, stream, ERR));
 }
 
-/* The pieces of a copy through the pinned buffers: of 2 MiB, and of an eighth where the bus would be
- * idle meanwhile, as many first ones to the device, or last ones from it, as there are threads. The
- * last piece is small enough for one part. */
+/* The pieces of a copy through the pinned buffers are of 2 MiB, and of an eighth where the bus
+ * would be idle: one per thread at the start of a copy to the device, and at the end of one
+ * from it. The last piece is small enough for one part. */
 static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
   *(size_t *)context = n;
   for (size_t i = 0; i < n; ++i) body(of, i);
@@ -378,10 +378,10 @@ static void *find(const char *path, const char *name) {
   return dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL), name);
 }
 
-/* The calls of a small copy that is only enqueued, in their order and no other: what is current,
- * whose the stream is, whose the addresses on devices are, and the copy. docs/devices.md has their
+/* The exact driver calls, in order, of a small copy that is only enqueued: the current context, the
+ * stream's context, the devices of the addresses, and the copy. docs/devices.md has their
  * numbers. */
-enum { NOTHING, OWN, OTHER }; /* what is current: no context, the device's, another device's */
+enum { NOTHING, OWN, OTHER }; /* the current context: none, the device's, another device's */
 
 static void asks(int current, int handle, DLDevice from, DLDevice to, const char *want) {
   char calls[512];
@@ -395,7 +395,7 @@ static void asks(int current, int handle, DLDevice from, DLDevice to, const char
   options.flags = DLRS_COPY_ASYNC;
   if (from.device_type != kDLCPU) options.src_stream = stream;
   if (to.device_type != kDLCPU) options.dst_stream = stream;
-  for (int i = 0; i < 2; ++i) { /* the second call asks no less and no more than the first */
+  for (int i = 0; i < 2; ++i) { /* the second copy makes the same calls as the first */
     count_of(NULL);
     WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
     log_of(calls, sizeof calls);
@@ -415,7 +415,7 @@ static void cost(const char *path) {
   void *contexts[2] = {NULL, NULL};
   if (rocm) {
     *(void **)&set_device = find(path, "hipSetDevice");
-    int whose = find(path, "hipStreamGetDevice") != NULL; /* HIP 5 cannot tell */
+    int whose = find(path, "hipStreamGetDevice") != NULL; /* HIP 5 does not report it */
 #define ASKS(current, handle, from, to, calls) \
   asks(current, handle, from, to, whose ? "hipGetDevice hipStreamGetDevice " calls : "hipGetDevice " calls)
 #define ADDRESS "hipPointerGetAttributes "
@@ -456,7 +456,7 @@ static void cost(const char *path) {
   NO_VIOLATION();
 }
 
-/* ---- Contexts and captures of the caller's --------------------------------------------------*/
+/* ---- Contexts and captures of the caller ----------------------------------------------------*/
 
 static void contexts(const char *path) {
   int (*create)(void **, unsigned, int) = NULL, (*destroy)(void *) = NULL, (*set)(int) = NULL;

@@ -1,5 +1,5 @@
-/* Threads on a driver: the first use from many of them at once, copies on streams of their own, one
- * thread that makes and another that releases. threads cuda|rocm [ROUNDS] */
+/* Threads on a driver: the first use from many threads at once, copies on a stream per thread, one
+ * thread that allocates and another that releases. threads cuda|rocm [ROUNDS] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -76,7 +76,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* Z19: the driver is started by many threads at once; one call of starting it fails, perhaps. */
+/* Z19: many threads start the driver at once; optionally one of its initialisation calls fails. */
 static void crowd(void) {
   static job jobs[THREADS];
   devices = gpu_count() > 1 ? 2 : 1;
@@ -88,7 +88,7 @@ static void crowd(void) {
   for (int i = 0; i < THREADS; ++i) pthread_join(jobs[i].thread, NULL);
   for (int i = 0; i < THREADS; ++i) {
     EQUAL(jobs[i].wrong, 0);
-    if (jobs[i].left) dlrs_release(jobs[i].left); /* by another thread than made it */
+    if (jobs[i].left) dlrs_release(jobs[i].left); /* by another thread than the creator */
   }
   uint64_t waiting = 0;
   if (G.standin) G.ctl(STANDIN_RUN, -1, 0, NULL);
@@ -115,7 +115,7 @@ static void alone(void) {
 }
 
 /* The first strided copies, by many threads at once: the kernels are compiled and loaded once, and
- * nobody finds them half made. */
+ * no thread uses them before they are complete. */
 static void *turns(void *argument) {
   job *self = (job *)argument;
   gpu_tensor src, dst;
@@ -137,7 +137,7 @@ static void compile(void) {
   const char *loads = G.hip ? "hipModuleLoadData" : "cuModuleLoadData";
   const char *launches = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
   NEEDS_STANDIN();
-  for (int i = 0; i < 2; ++i) gpu_free(i, gpu_alloc(i, 8)); /* the test's contexts are made */
+  for (int i = 0; i < 2; ++i) gpu_free(i, gpu_alloc(i, 8)); /* the test's contexts exist */
   pthread_barrier_init(&gate, NULL, THREADS);
   for (int i = 0; i < THREADS; ++i) {
     jobs[i].number = i;
@@ -150,7 +150,7 @@ static void compile(void) {
   if (G.hip) EQUAL(G.calls("hiprtcCompileProgram"), 2);
 }
 
-/* A thread that waits for a driver that hangs keeps nobody else from working. */
+/* A thread that waits for a hanging driver does not block other threads. */
 static void *waits(void *argument) {
   void *stream = argument;
   return (void *)(intptr_t)dlrs_stream_sync(DEV(0), stream, NULL);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whether the stand-in answers as a real driver did: conform.sh TRACE STANDIN RECORDED
-# TRACE is the program, RECORDED what it printed on a real driver. One check per call.
+# Compares the stand-in with a recorded real driver: conform.sh TRACE STANDIN RECORDED
+# TRACE is the program, RECORDED its output on a real driver. One check per call.
 [ $# -eq 3 ] || { echo "usage: conform.sh TRACE STANDIN RECORDED"; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 2

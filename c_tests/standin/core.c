@@ -14,7 +14,7 @@ standin_stats_t stats;
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_cond_t hung = PTHREAD_COND_INITIALIZER;
-static pid_t initialized; /* the process that has called init */
+static pid_t initialized; /* the process that called init */
 static function *functions;
 static uint64_t serial;
 static char said[256];
@@ -68,7 +68,7 @@ static int injected(guard *self, const function *called, unsigned like) {
 
 _Thread_local int last_error;
 
-/* HIP: up to version 6 the last answer, then the last error. */
+/* HIP: up to version 6 the last result, then the last error. */
 static int remember(int code) {
   if (code != E_NOT_READY && (code != OK || is_hip < 7)) last_error = code;
   return code;
@@ -117,7 +117,7 @@ int garbage(const guard *self, void *out, size_t nbytes) {
   return OK;
 }
 
-/* Waits until the test lets things go on. */
+/* Blocks until the test lets it continue. */
 void core_hang(void) {
   while (set.hang) pthread_cond_wait(&hung, &lock);
 }

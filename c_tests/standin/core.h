@@ -1,4 +1,4 @@
-/* What the faces (cuda.c, hip.c) share: everything but the names and the types of the vendors. */
+/* Shared by both drivers (cuda.c, hip.c): everything except the vendors' names and types. */
 #ifndef C_TESTS_STANDIN_CORE_H_
 #define C_TESTS_STANDIN_CORE_H_
 
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Not the program's malloc, which tests count and make fail. */
+/* Not the program's malloc, whose calls tests count and make fail. */
 #ifndef __SANITIZE_ADDRESS__
 void *__libc_malloc(size_t nbytes);
 void *__libc_calloc(size_t n, size_t nbytes);
@@ -62,21 +62,21 @@ typedef struct function {
   struct function *next;
 } function;
 
-/* What a call is like. */
+/* Properties of a call. */
 enum {
   EARLY = 1,    /* works before initialisation */
   CURRENT = 2,  /* needs a current context that is not lost */
-  RELEASES = 4, /* gives something back, or waits: does so even when it reports an error */
-  KEEPS = 16,   /* bookkeeping of the host, which a broken device does not break */
+  RELEASES = 4, /* releases something, or waits: does so even when it reports an error */
+  KEEPS = 16,   /* bookkeeping on the host, which works on a broken device */
   UNSAFE = 8    /* not permitted while this thread, or with a global capture any thread, captures */
 };
 
 typedef struct guard {
-  int injected; /* a code to answer in the end */
-  int garbage;  /* outputs are to be spoilt: 1 + mode */
+  int injected; /* the code to return at the end */
+  int garbage;  /* outputs are corrupted: 1 + mode */
 } guard;
 
-extern _Thread_local int last_error; /* what hipGetLastError answers */
+extern _Thread_local int last_error; /* the result of hipGetLastError */
 
 int enter(guard *self, function *called, unsigned like);
 void leave(guard *self);
@@ -90,7 +90,7 @@ int garbage(const guard *self, void *out, size_t nbytes);
     int refused = enter(&self, &called, (like));               \
     if (refused != OK) return (result)refused;                 \
   }
-/* An output: must not be NULL, and may be spoilt. */
+/* An output: must not be NULL, and may be corrupted. */
 #define OUT(result, out)                                                   \
   if ((out) == NULL) return (result)E_VALUE;                               \
   if (self.garbage) return (result)garbage(&self, (void *)(out), sizeof *(out))
@@ -136,7 +136,7 @@ int context_create(int device, void **out);
 int context_destroy(void *handle);
 int green_create(int device, void **out);
 int green_destroy(void *handle);
-uint64_t context_base(const context *self); /* the one that a green one shares all but processors with */
+uint64_t context_base(const context *self); /* the primary one of a green context */
 int context_push(void *handle);
 int context_pop(void **out);
 int context_set(void *handle);
@@ -153,31 +153,31 @@ int attribute(int *out, int attribute, int device);
 enum { DEVICE_MEMORY = 1, PINNED, MANAGED_MEMORY, REGISTERED };
 
 typedef struct block {
-  unsigned char *address, *bytes; /* what the driver hands out, and where the host may look */
+  unsigned char *address, *bytes; /* the driver's address, and the host's */
   unsigned char *map;             /* with its red zones; NULL for registered memory */
   unsigned char *map_bytes;
-  unsigned char *alias;           /* what kernels reach it by, if that is another address */
-  unsigned char *alias_map, *before; /* its pages; registered memory while a kernel runs: as it was */
+  unsigned char *alias;           /* its address for kernels, if that differs */
+  unsigned char *alias_map, *before; /* its pages; while a kernel runs: the original */
   size_t alias_mapped;
   size_t nbytes, mapped;
   int kind, device;
   uint64_t context;
-  int pool;     /* made by a stream-ordered allocation */
-  int unready;  /* ... that is not yet reached */
+  int pool;     /* from a stream-ordered allocation */
+  int unready;  /* ... that has not executed */
   int dying;    /* its stream-ordered free is enqueued */
-  int in_use;   /* operations that are not yet executed and use it */
+  int in_use;   /* pending operations that use it */
 } block;
 
 int memory_new(int kind, size_t nbytes, int device, void **out);
 int memory_free(void *address, unsigned kinds); /* kinds: 1 << kind */
 int memory_register(void *address, size_t nbytes);
 int memory_unregister(void *address);
-block *block_of(const void *address);        /* the live block that holds the address */
-block *block_seen(const void *address); /* the same by the address that kernels reach it by */
+block *block_of(const void *address);        /* the live block that contains the address */
+block *block_seen(const void *address); /* the same by its address for kernels */
 int memory_seen(const block *self, const context *from); /* whether kernels of a context reach it */
-int freed_before(const void *address);       /* a block that is not live any more held it */
+int freed_before(const void *address);       /* a block that is no longer live contained it */
 void block_drop(block *self);
-void memory_open(const context *from, int on); /* device memory that kernels of a context may touch */
+void memory_open(const context *from, int on); /* memory that its kernels may access */
 void memory_check(void);
 void memory_lose(uint64_t context);
 size_t memory_used(int device);
@@ -194,7 +194,7 @@ int stream_capturing(void *handle, int *status);
 int capture_begin(void *handle, int mode);
 int capture_end(void *handle, void **graph);
 int capture_exchange(int *mode);
-int capture_forbids(void); /* an unsafe call: breaks the captures that forbid it */
+int capture_forbids(void); /* an unsafe call: invalidates the captures that forbid it */
 int context_sync(context *self);
 void context_forget_work(context *self);
 int graph_launch(void *graph, void *stream);
@@ -206,7 +206,7 @@ int event_record(void *handle, void *stream);
 int event_query(void *handle);
 int event_sync(void *handle);
 
-/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. `peer`: the call
+/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 determined by the addresses. `peer`: the call
  * names both devices. */
 typedef struct copy2d {
   unsigned char *dst;
@@ -233,7 +233,7 @@ void module_lose(uint64_t context);
 /* The size of a kernel's one argument. */
 extern size_t standin_argument_size(const char *kernel) __attribute__((weak));
 
-/* Handles are numbers that no pointer has. */
+/* Handles are numbers that are not valid pointers. */
 enum { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, GRAPH };
 uint64_t handle_new(int kind);
 

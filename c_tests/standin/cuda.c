@@ -1,9 +1,9 @@
-/* The CUDA driver's functions, as far as the library and its tests use them. */
+/* The CUDA driver's functions that the library and its tests use. */
 #include "core.h"
 
 #ifdef VENDOR_HEADERS
 #include <cuda.h>
-/* From version 13 on these names stand for others, which the library does not use. */
+/* From version 13 on these names map to other functions, which the library does not use. */
 #undef cuMemPrefetchAsync
 #undef cuMemAdvise
 #undef cuStreamGetCtx
@@ -195,10 +195,10 @@ EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peer) {
   ANSWER(to == NULL ? E_CONTEXT : peer_disable(current(), to->device));
 }
 
-/* ---- Green contexts: parts of a device's processors, for the rest its primary context --------*/
+/* ---- Green contexts: part of a device's processors, else like its primary context ------------*/
 
 #if !defined(VENDOR_HEADERS) || CUDA_VERSION >= 12080
-/* Of all processors, whatever the description says. */
+/* With all processors, whatever the description says. */
 EXPORT CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc description, CUdevice device,
                                  unsigned int flags) {
   ENTER(0);
@@ -333,7 +333,7 @@ EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevic
   ANSWER(OK);
 }
 
-/* Memory types: 1 host, 2 device. Managed memory says device. */
+/* Memory types: 1 host, 2 device. Managed memory reports device. */
 EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUdeviceptr address) {
   ENTER(0);
   if (out == NULL) return (CUresult)E_VALUE;
@@ -393,7 +393,7 @@ EXPORT CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t nbytes, C
   ANSWER(copy_enqueue(&copy, stream));
 }
 
-/* Memory of a context, or of its device's pools, and nothing of the host's. */
+/* Memory of a context, or of its device's pools, and not host memory. */
 static int peer_operand(const void *address, CUcontext whose) {
   context *owner = context_of(whose);
   block *it = block_of(address);
@@ -476,7 +476,7 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   ANSWER(stream_destroy(stream));
 }
 
-/* Of any stream: next to a capture neither waiting nor asking is permitted. */
+/* For any stream: during a capture neither waits nor queries are permitted. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
@@ -581,7 +581,7 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 
 /* ---- Modules and kernels --------------------------------------------------------------------*/
 
-/* What is no image is refused before anything else is asked. */
+/* Data that is no image is rejected before any other check. */
 EXPORT CUresult cuModuleLoadData(CUmodule *out, const void *image) {
   ENTER(CURRENT);
   OUTPUT(out);

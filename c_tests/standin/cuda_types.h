@@ -1,4 +1,4 @@
-/* What cuda.c needs of the driver's types; left out when it is checked against NVIDIA's cuda.h
+/* The driver's types that cuda.c needs; left out when it is checked against NVIDIA's cuda.h
  * (-DVENDOR_HEADERS), which must then accept every definition. */
 #ifndef C_TESTS_STANDIN_CUDA_TYPES_H_
 #define C_TESTS_STANDIN_CUDA_TYPES_H_

@@ -1,4 +1,4 @@
-/* HIP's functions, as far as the library and its tests use them; -DSTANDIN_HIP=5, 6 or 7. */
+/* HIP's functions that the library and its tests use; -DSTANDIN_HIP=5, 6 or 7. */
 #include "core.h"
 
 #ifndef STANDIN_HIP
@@ -68,7 +68,7 @@ EXPORT hipError_t hipSetDevice(int device) {
   ANSWER(device_set(device));
 }
 
-/* HIP's attributes by CUDA's numbers. */
+/* HIP's attributes, indexed by CUDA's numbers. */
 EXPORT hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t which, int device) {
   static const int same[][2] = {{56, 1}, {26, 2}, {27, 3}, {28, 4}, {29, 5}, {30, 6}, {31, 7},
                                 {74, 8}, {87, 10}, {58, 11}, {63, 16}, {16, 18}, {3, 19},
@@ -258,7 +258,7 @@ EXPORT hipError_t hipMemAdvise(const void *at, size_t nbytes, hipMemoryAdvise ad
 
 /* ---- Copies ---------------------------------------------------------------------------------*/
 
-/* Kinds: 0 host to host, 1 to device, 2 to host, 3 device to device, 4 as the addresses say. */
+/* Kinds: 0 host to host, 1 to device, 2 to host, 3 device to device, 4 determined by addresses. */
 static int kinds(copy2d *copy, int kind) {
   static const int dst[] = {1, 4, 1, 4, 4}, src[] = {1, 1, 4, 4, 4};
   if (kind < 0 || kind > 4) return 21; /* hipErrorInvalidMemcpyDirection */
@@ -317,7 +317,7 @@ EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
   ANSWER(stream_destroy(stream));
 }
 
-/* Unlike CUDA, HIP takes what waits for any stream to be unsafe. */
+/* Unlike CUDA, HIP treats any wait for a stream as unsafe. */
 EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
   ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
@@ -455,7 +455,7 @@ EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t kernel, unsigned int gx, u
 
 /* ---- Compiling at run time ------------------------------------------------------------------*/
 
-/* The "code" is a mark and the source. hiprtc: 1 out of memory, 3 invalid input, 4 bad program. */
+/* The "code" is a marker and the source. hiprtc: 1 no memory, 3 invalid input, 4 bad program. */
 struct _hiprtcProgram {
   char *code;
   size_t nbytes;
@@ -482,7 +482,7 @@ EXPORT hiprtcResult hiprtcCreateProgram(hiprtcProgram *out, const char *source, 
   }
   memcpy(made->code, "STANDIN-HIP\n", 12);
   memcpy(made->code + 12, source, made->nbytes - 12);
-  ++stats.modules; /* given back by hiprtcDestroyProgram */
+  ++stats.modules; /* freed by hiprtcDestroyProgram */
   *out = made;
   DONE(hiprtcResult, OK);
 }
@@ -491,7 +491,7 @@ EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const
   ENTER_RTC(EARLY);
   if (program == NULL) return (hiprtcResult)4;
   if (count < 0 || (count > 0 && options == NULL)) return (hiprtcResult)3;
-  /* Older versions compile C++14 unless they are told. */
+  /* Older versions compile C++14 by default. */
   unsigned families = ~0u;
   int standard = 14;
   for (int i = 0; i < count; ++i) {

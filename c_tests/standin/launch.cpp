@@ -1,6 +1,6 @@
-// Runs kernels.cu on the host: blocks one after another, their threads as coroutines that take
-// turns at __syncthreads. Compiled with -fsanitize=undefined it finds what a GPU would refuse: an
-// access that is not aligned, an overflow, a shift too far.
+// Runs kernels.cu on the host: blocks in sequence, their threads as coroutines that switch at
+// __syncthreads. Compiled with -fsanitize=undefined it detects a GPU's errors: a misaligned access,
+// an overflow, a shift that is too large.
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -21,8 +21,8 @@ static void __syncthreads();
 static unsigned __umulhi(unsigned a, unsigned b) {
   return (unsigned)((unsigned long long)a * b >> 32);
 }
-// Bytes of two words by number, 0 to 7: NVIDIA's function takes a digit for each, AMD's a byte, and
-// the words in another order.
+// Selects bytes of two words by number, 0 to 7: NVIDIA's function takes a digit for each, AMD's a
+// byte, and the words in the other order.
 static unsigned bytes_of(unsigned low, unsigned high, unsigned pick, int apart) {
   unsigned long long both = (unsigned long long)high << 32 | low;
   unsigned all = 0;
@@ -58,7 +58,7 @@ const Kernel all[] = {
   {"dlrs_pixels", kernels::dlrs_pixels, true},
 };
 
-// Stacks lie far apart: of near ones valgrind believes that they are one, which grows and shrinks.
+// Stacks are far apart: valgrind treats close ones as a single one that grows and shrinks.
 enum : size_t { STACK = 64 << 10, APART = 4 << 20 };
 struct Thread { ucontext_t context; unsigned index; bool done; };
 std::mutex one_launch;
@@ -83,8 +83,8 @@ void start(Thread &thread, unsigned index) {
   makecontext(&thread.context, body, 0);
 }
 
-// All threads up to their next barrier, until all are done, in an order that changes from turn to
-// turn, so that a missing barrier shows.
+// Runs all threads to their next barrier, until all are done, in an order that changes, so
+// that a missing barrier shows.
 bool run_block(unsigned turn) {
   unsigned count = blockDim.x;
   for (unsigned i = 0; i < count; ++i) start(threads[i], i);
@@ -104,8 +104,8 @@ bool run_block(unsigned turn) {
 
 static void __syncthreads() { swapcontext(&current->context, &scheduler); }
 
-// As cuLaunchKernel does it; 0 if the kernel exists, the launch is one a GPU would take, and the
-// kernel's barriers are sound. `args` points at pointers to the arguments.
+// Like cuLaunchKernel; 0 if the kernel exists, a GPU would accept the launch, and the kernel's
+// barriers are correct. `args` points at pointers to the arguments.
 extern "C" int standin_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                               unsigned by, unsigned bz, void **args) {
   const std::lock_guard<std::mutex> guard(one_launch);
@@ -136,5 +136,5 @@ extern "C" int standin_launch(const char *name, unsigned gx, unsigned gy, unsign
   return 0;
 }
 
-// How many bytes of its argument the driver copies when the launch is enqueued.
+// The number of argument bytes that the driver copies when the launch is enqueued.
 extern "C" size_t standin_argument_size(const char *) { return sizeof(Args); }

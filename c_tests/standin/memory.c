@@ -1,6 +1,6 @@
-/* Memory. Device memory is a file in memory mapped twice: at the address that the driver hands out,
- * where the host cannot touch it, and where the stand-in works. It lies between red zones: pages
- * that are never accessible, and the rest of its own pages, filled with a pattern. */
+/* Memory. Device memory is a file in memory that is mapped twice: at the driver's address, which
+ * the host cannot access, and at the stand-in's. It is between red zones: pages that are never
+ * accessible, and the rest of its last page, filled with a pattern. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ block *block_seen(const void *address) {
 int memory_seen(const block *self, const context *from) {
   if (self->kind != DEVICE_MEMORY) return 1;
   if (self->device == from->device) return self->pool || self->context == context_base(from);
-  return !self->pool && from->peers[self->device]; /* for pools' a call of its own is needed */
+  return !self->pool && from->peers[self->device]; /* pools' need another call */
 }
 
 int freed_before(const void *address) {
@@ -77,7 +77,7 @@ static int add(block *self) {
   return OK;
 }
 
-/* Gives a block an address for kernels, which differs from the host's, as far into a page as that. */
+/* Assigns an address for kernels that differs from the host's, at the same offset within a page. */
 static int see(block *self, int file, size_t into) {
   size_t room = self->alias_mapped = pages(into + self->nbytes);
   self->alias_map = mmap(NULL, room + 2 * PAGE, PROT_NONE,
@@ -168,14 +168,14 @@ void memory_check(void) {
   for (int i = 0; i < count; ++i) check(live[i]);
 }
 
-/* A block that unfinished work still points to stays: that mistake was counted already. */
+/* A block that pending work uses stays mapped: the mistake was counted already. */
 static void forget(block *old) {
   if (old->map != NULL) munmap(old->map, old->mapped + 2 * PAGE);
   if (old->alias != NULL) munmap(old->alias_map, old->alias_mapped + 2 * PAGE);
   if (!old->in_use) free(old);
 }
 
-/* Takes a block out of the table; its addresses stay taken, and inaccessible, for a while. */
+/* Removes a block from the table; its addresses stay reserved, and inaccessible, for a while. */
 void block_drop(block *self) {
   int i = 0;
   check(self);
@@ -251,7 +251,7 @@ void memory_lose(uint64_t owner) {
   }
 }
 
-/* What is registered is there under both addresses for as long as a kernel runs. */
+/* Registered memory is mapped at both addresses while a kernel runs. */
 static void mirror(block *self, int on) {
   if (on) {
     self->before = malloc(self->nbytes);

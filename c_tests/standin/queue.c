@@ -1,5 +1,5 @@
-/* Streams and events. What is enqueued stays in its stream until somebody waits or asks; then steps
- * are taken in any order that the rules of streams allow. */
+/* Streams and events. Enqueued work stays in its stream until a call waits or queries; then steps
+ * run in any order that the rules of streams allow. */
 #include "core.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE };
 enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, ARGUMENT = 1024, MAX_PITCH = 2147483647 };
 
-/* A point in a stream's work, shared by the event, the step that reaches it and those who wait. */
+/* A point in a stream's work, shared by the event, the step that reaches it and its waiters. */
 typedef struct mark {
   int reached, refs;
 } mark;
@@ -22,15 +22,15 @@ typedef struct op {
   uint64_t order;
   copy2d copy;
   mark *mark;
-  block *uses[8]; /* what must not be freed before */
-  int used, strays; /* a kernel is given an address that its device does not reach */
+  block *uses[8]; /* must not be freed before */
+  int used, strays; /* a kernel's argument is an address that its device cannot access */
   char kernel[64];
   unsigned size[6];
   unsigned char argument[ARGUMENT];
 } op;
 
 typedef struct capture {
-  int state, mode; /* 1 goes on, 2 broken */
+  int state, mode; /* 1 in progress, 2 invalidated */
   pthread_t thread;
   struct stream *origin;
   uint64_t context;
@@ -45,7 +45,7 @@ typedef struct stream {
   pthread_t thread;
   op *first, **last;
   capture *capture;
-  long captured, joined; /* place of its last captured step; and up to where it is joined */
+  long captured, joined; /* index of its last captured step; and how far it is joined */
 } stream;
 
 typedef struct event {
@@ -80,7 +80,7 @@ static stream *stream_make(context *on, uint64_t handle, int legacy) {
   return NULL;
 }
 
-/* The streams that a context has by itself: the legacy one and one for each thread. */
+/* A context's default streams: the legacy one and one for each thread. */
 static stream *stream_special(uint64_t number) {
   context *here = current();
   if (here == NULL) return NULL;
@@ -130,7 +130,7 @@ static int capture_break(capture *self, int code) {
   return code;
 }
 
-/* What this thread is careful about: 0 captures of any thread, 1 its own, 2 none. */
+/* This thread's capture mode: 0 captures of any thread, 1 its own, 2 none. */
 static _Thread_local int careful;
 
 int capture_exchange(int *mode) {
@@ -153,8 +153,8 @@ int capture_forbids(void) {
   return code;
 }
 
-/* Work on the legacy stream would wait for blocking streams that capture. Asking whether it
- * captures says so too, but breaks nothing. */
+/* Work on the legacy stream would wait for blocking streams that capture. Querying its capture
+ * status fails likewise, but invalidates nothing. */
 static int legacy_captures(const stream *self, int breaks) {
   int code = OK;
   if (!self->legacy) return OK;
@@ -170,7 +170,7 @@ static int legacy_captures(const stream *self, int breaks) {
 
 static int legacy_forbidden(const stream *self) { return legacy_captures(self, 1); }
 
-/* What waits for a stream or asks about it is not permitted while it captures. */
+/* A wait for a stream or a query of it is not permitted while it captures. */
 static int capture_waits(const stream *self) {
   if (self->capture == NULL) return legacy_forbidden(self);
   if (self->capture->state == 2) return E_CAPTURE_INVALIDATED;
@@ -214,7 +214,7 @@ static void ops_free(op *list) {
   }
 }
 
-/* Takes a capture off its streams; tells whether all of them were joined. */
+/* Removes a capture from its streams; returns whether all of them were joined. */
 static int capture_close(capture *self) {
   int joined = 1;
   for (int i = 0; i < STREAMS; ++i) {
@@ -281,7 +281,7 @@ static op *op_new(int kind) {
   return self;
 }
 
-/* Takes the work, also when it refuses it. */
+/* Takes ownership of the work, also when it is rejected. */
 static int enqueue(stream *on, op *work) {
   int code = work == NULL ? E_NOMEM : legacy_forbidden(on);
   if (code == OK && on->capture != NULL && on->capture->state == 2) code = E_CAPTURE_INVALIDATED;
@@ -310,8 +310,8 @@ static int extent(size_t pitch, size_t width, size_t height, size_t *out) {
          __builtin_add_overflow(*out, width, out);
 }
 
-/* Whether an operand of a copy is what the call says; E_VALUE if not. Memory of a pool is another
- * device's only for calls that name both. */
+/* Whether an operand of a copy is of the call's kind; E_VALUE if not. Memory of another device's
+ * pool is valid only in calls that name both devices. */
 static int operand(const stream *on, const unsigned char *address, size_t pitch, const copy2d *copy,
                    int kind) {
   size_t nbytes;
@@ -499,7 +499,7 @@ void module_lose(uint64_t owner) {
   }
 }
 
-/* The families of kernels that are asked for: the others are blank between #if and #endif. */
+/* The requested families of kernels: the others are blanked between #if and #endif. */
 void image_leave(char *source, unsigned families) {
   static const char start[] = "#if DLRS_KERNELS & ", end[] = "#endif";
   for (char *at = source; (at = strstr(at, start)) != NULL;) {
@@ -511,7 +511,7 @@ void image_leave(char *source, unsigned families) {
   }
 }
 
-/* Whether the text has the name as a word followed by an opening parenthesis. */
+/* Whether the text contains the name as a word followed by an opening parenthesis. */
 static int has_kernel(const char *text, const char *name) {
   size_t length = strlen(name);
   for (const char *at = text; length > 0 && (at = strstr(at, name)) != NULL; ++at) {
@@ -584,7 +584,7 @@ static void fell(int number) {
   siglongjmp(landing, 1);
 }
 
-/* Runs a kernel; a fault of it is the device's, not the host's. */
+/* Runs a kernel; its fault becomes the device's error, not the host's. */
 static int kernel_run(stream *on, op *work) {
   struct sigaction action, segv, bus;
   void *args[1] = {work->argument};
@@ -613,7 +613,7 @@ static int kernel_run(stream *on, op *work) {
 
 /* ---- Executing ------------------------------------------------------------------------------*/
 
-/* Where the stand-in finds the bytes of an address; NULL when they are not there (any more). */
+/* Where the stand-in finds the bytes of an address; NULL when they are not mapped (any more). */
 static unsigned char *reach(const unsigned char *address, const char *what) {
   block *it = block_of(address);
   if (it == NULL) {
@@ -667,7 +667,7 @@ static int execute(stream *on, op *work) {
 
 static int dropping;
 
-/* Takes the first step of a stream, and does it unless the context is lost. */
+/* Removes the first step of a stream, and executes it unless the context is lost. */
 static void take(stream *on) {
   op *work = on->first;
   on->first = work->next;
@@ -683,8 +683,8 @@ static void take(stream *on) {
   if (on->first == NULL && !on->live) on->used = 0;
 }
 
-/* Whether a stream's next step was given before another one's, and the two are in order because one
- * of them is the legacy stream. */
+/* Whether a stream's next step was enqueued before another one's, and the two are ordered because
+ * one of them is the legacy stream. */
 static int earlier(const stream *self, const stream *than) {
   if (self == than || self->context != than->context || self->first == NULL) return 0;
   int ordered = (than->legacy && !self->nonblocking) || (self->legacy && !than->nonblocking);
@@ -710,7 +710,7 @@ static stream *stream_to(const mark *self) {
   return NULL;
 }
 
-/* A stream whose next step has to come before this one's. */
+/* A stream whose next step must run before this one's. */
 static stream *first_before(const stream *self) {
   const op *work = self->first;
   if (work->kind == WAIT && !work->mark->reached) return stream_to(work->mark);
@@ -720,7 +720,7 @@ static stream *first_before(const stream *self) {
   return NULL;
 }
 
-/* One step of any stream; with seed 0 one that `target` needs, and nothing else. 0: none may. */
+/* Runs one step of any stream; with seed 0 only one that `target` depends on. 0: none may run. */
 static int step(stream *target) {
   stream *ready[STREAMS];
   unsigned n = 0;
@@ -738,7 +738,7 @@ static int step(stream *target) {
   return 1;
 }
 
-/* The devices are broken: what was enqueued never runs. */
+/* The devices are broken: enqueued work never runs. */
 void drop_work(void) {
   dropping = 1;
   for (int i = 0; i < STREAMS; ++i) {
@@ -752,7 +752,7 @@ int run(long operations) {
   return 0;
 }
 
-/* Some steps that nobody waits for. */
+/* Runs some steps that no call waits for. */
 static void drift(void) {
   for (unsigned n = set.seed ? chance(4) : 0; n > 0; --n) step(NULL);
 }
@@ -859,7 +859,7 @@ int stream_sync(void *handle) {
 
 static long delayed;
 
-/* Whether something that is done is still to be called not ready. */
+/* Whether completed work must still be reported as not ready. */
 static int delay(void) {
   if (delayed++ < set.delay) return 1;
   delayed = 0;
@@ -1002,7 +1002,7 @@ int event_record(void *handle, void *stream_handle) {
   work->mark = here;
   code = enqueue(on, work);
   if (code != OK) {
-    free(here); /* the step has dropped its share */
+    free(here); /* the step has released its reference */
     return code;
   }
   mark_drop(self->mark);

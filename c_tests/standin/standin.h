@@ -1,13 +1,13 @@
-/* The stand-in drivers: a libcuda.so.1 and a libamdhip64.so.N of our own, for tests only. They are
- * not hardware and prove nothing about hardware: what they answer follows the vendors' manuals, and
- * for CUDA agrees with what a real driver answered (trace.c, trace_cuda.txt).
+/* The stand-in drivers: a libcuda.so.1 and a libamdhip64.so.N for tests only. They are not hardware
+ * and prove nothing about hardware: their results follow the vendors' manuals, and for CUDA agree
+ * with a recorded real driver (trace.c, trace_cuda.txt).
  *
- * Both libraries export what is declared here; a test finds it with dlsym. Each library has a state
- * of its own. What they do differently from a real driver, so that mistakes show:
- *   - device memory cannot be touched by the host (it is mapped twice, and the address that the
- *     driver hands out is PROT_NONE); freed addresses are not used again soon;
- *   - handles are not pointers; a handle that was destroyed is refused;
- *   - nothing enqueued is executed before somebody waits or asks, and then in any legal order. */
+ * Both libraries export the functions below; a test finds them with dlsym. Each library has separate
+ * state. They differ from a real driver so that mistakes show:
+ *   - the host cannot access device memory (it is mapped twice, and the driver's address is
+ *     PROT_NONE); freed addresses are not reused soon;
+ *   - handles are not pointers; a destroyed handle is rejected;
+ *   - enqueued work runs only when a call waits or queries, and then in any legal order. */
 #ifndef C_TESTS_STANDIN_H_
 #define C_TESTS_STANDIN_H_
 
@@ -24,8 +24,8 @@ enum { STANDIN_DEVICES_MAX = 8 };
 
 /* What standin_ctl sets; a and b are its numbers, text its text. */
 enum standin_what {
-  STANDIN_DEFAULTS,    /* all of what follows, as it was when the library was loaded */
-  STANDIN_FAIL,        /* call a from now on (1: the next) answers b; text: of this function only */
+  STANDIN_DEFAULTS,    /* all settings below, as when the library was loaded */
+  STANDIN_FAIL,        /* call a from now on (1: the next) returns b; text: of this function only */
   STANDIN_FAIL_ALWAYS, /* call a from now on, and each one after it, answers b: the devices are
                           broken, and what was enqueued never runs; but calls after it that only
                           keep track of what is current go on. text: this function is broken, and
@@ -35,39 +35,39 @@ enum standin_what {
   STANDIN_DEVICES,     /* a devices */
   STANDIN_MEMORY,      /* device a has b bytes */
   STANDIN_PEER,        /* whether device a >> 8 can access device a & 255: b */
-  STANDIN_SEED,        /* order of execution: 0: only what somebody waits for; else any legal one */
-  STANDIN_DELAY,       /* queries answer "not ready" a times more than they need to */
-  STANDIN_HANG,        /* 1: nothing is executed, and who waits does so until it is set to 0 */
-  STANDIN_FAULT_AFTER, /* the a-th operation executed from now on faults with code b, for ever */
-  STANDIN_EXITING,     /* 1: as in the process's exit handlers, everything answers 4 */
+  STANDIN_SEED,        /* order of execution: 0: only work that is waited for; else any legal one */
+  STANDIN_DELAY,       /* queries return "not ready" a times more than needed */
+  STANDIN_HANG,        /* 1: nothing executes, and waits block until it is set to 0 */
+  STANDIN_FAULT_AFTER, /* the a-th operation executed from now on faults with code b, permanently */
+  STANDIN_EXITING,     /* 1: as in the process's exit handlers, every call returns 4 */
   STANDIN_POOLS,       /* whether stream-ordered allocation is supported: a */
   STANDIN_MANAGED,     /* whether managed memory is supported: a */
   STANDIN_FREE_WAITS,  /* whether freeing memory waits for work that uses it: a (0: it is a fault) */
   STANDIN_PAGEABLE,    /* copies from and to pageable memory: 0 as late as possible, 1 at once */
-  STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 answers "unregistered" */
+  STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 returns "unregistered" */
   STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
-  STANDIN_RUN,         /* executes a operations now (-1: all), if there are so many */
-  STANDIN_FORGIVE,     /* a violations have happened, and no more */
+  STANDIN_RUN,         /* executes a operations now (-1: all), if there are that many */
+  STANDIN_FORGIVE,     /* sets the number of violations to a */
   STANDIN_CONCURRENT,  /* whether the host may use managed memory while a device works: a */
-  STANDIN_CTX_LOST     /* the context of device a is destroyed, as by somebody else */
+  STANDIN_CTX_LOST     /* destroys the context of device a, as another library might */
 };
 
-/* Answers 0, or -1 when the numbers make no sense. */
+/* Returns 0, or -1 when the numbers are invalid. */
 int standin_ctl(int what, long a, long b, const char *text);
 
-/* What is live now, and what happened so far. A call that fails to release something because the
- * test told it to, or because the context is lost, has released it. */
+/* Live resources, and totals. A release that fails because of a setting, or because the context is
+ * lost, has released the resource. */
 typedef struct standin_stats {
   long device_blocks, device_bytes; /* device memory, all devices */
   long pinned, registered, managed; /* pages of the host */
-  long contexts;                    /* made with cuCtxCreate */
+  long contexts;                    /* created with cuCtxCreate */
   long retains;                     /* of primary contexts */
   long streams, events, modules, graphs;
-  long peers;                       /* peer accesses that are enabled */
+  long peers;                       /* enabled peer accesses */
   long pending;                     /* operations not yet executed */
   long executed;
   long calls;                       /* of driver functions */
-  long injected;                    /* of those, made to fail or to answer garbage */
+  long injected;                    /* of those, made to fail or to write garbage */
   long depth;                       /* CUDA: contexts on this thread's stack */
   long device;                      /* the current device of this thread, -1: none */
   long captures_broken;             /* captures in progress that a call has invalidated */
@@ -76,11 +76,11 @@ typedef struct standin_stats {
 } standin_stats_t;
 void standin_stats(standin_stats_t *stats);
 
-/* How often a driver function was called; 0 for NULL: sets all counts to 0. */
+/* The number of calls of a driver function; NULL: sets all counts to 0. */
 long standin_count(const char *function);
-/* The last violation in words, "" if there was none. Checks all red zones. */
+/* The last violation as text, "" if there was none. Checks all red zones. */
 const char *standin_violation(void);
-/* The bytes behind a device address, for the test to look at; NULL if there are none. */
+/* The bytes behind a device address, for the test to read; NULL if there are none. */
 void *standin_bytes(const void *device_address);
 /* The names of the calls since the count was last reset, one per line; at most n bytes. */
 size_t standin_log(char *text, size_t n);

@@ -1,4 +1,4 @@
-/* Tests of the stand-in for libcuda itself: what it must notice, it notices. test_standin DRIVER */
+/* Tests of the stand-in for libcuda: that it detects mistakes. test_standin DRIVER */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,7 +26,7 @@ static void equal(long got, long want, int line, const char *what) {
   }
 }
 
-/* The driver's functions, found by name. */
+/* The driver's functions, from dlsym. */
 #define FUNCTIONS(X)                                                                        \
   X(cuInit, (unsigned)) X(cuDeviceGetCount, (int *))                                        \
   X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
@@ -129,7 +129,7 @@ static void memory(void) {
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
 }
 
-/* Nothing happens before somebody waits; events order streams; a missing wait shows. */
+/* Nothing runs before a wait; events order streams; a missing wait shows. */
 static void deferred(long seed) {
   CUdeviceptr a, b;
   CUstream first, second;
@@ -234,7 +234,7 @@ static void captured(void) {
   EQUAL(cuStreamSynchronize(stream), 900);
   EQUAL(cuStreamEndCapture(stream, &graph), 901);
   EQUAL(cuMemFree_v2(b), 0);
-  /* Waiting for another stream is forbidden to a thread that is careful. */
+  /* Waiting for another stream is forbidden unless the thread's capture mode is relaxed. */
   EQUAL(cuStreamCreate(&other, 1), 0);
   EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
   EQUAL(cuStreamSynchronize(other), 900);
@@ -251,8 +251,8 @@ static void captured(void) {
   EQUAL(now().graphs, 0);
 }
 
-/* Memory of a pool is another device's only for the call that names both; no kernel and no fill
- * reaches another device or context. */
+/* Memory of another device's pool is valid only in a call that names both devices; no kernel and no
+ * fill accesses another device or context. */
 static void devices(CUcontext first) {
   CUcontext second, own, popped;
   CUdeviceptr here, plain, pool, mine, seen;
@@ -307,11 +307,11 @@ static void devices(CUcontext first) {
   EQUAL(cuMemFree_v2(here), 0);
 }
 
-/* Registered memory has another address for kernels: the host's is none, nor is any other of the
- * host's. */
+/* Registered memory has another address for kernels, which cannot use the host's address, nor any
+ * other host memory. */
 static void registered(void) {
   static char image[] = ".version 6.4\n.target sm_50\n.visible .entry dlrs_run(\n", memory[64] __attribute__((aligned(64)));
-  static uint64_t argument[110]; /* as kernels.cu wants it: 1 element, no dimensions */
+  static uint64_t argument[110]; /* as in kernels.cu: 1 element, no dimensions */
   void *arguments[] = {argument};
   CUmodule module;
   CUfunction kernel;
@@ -335,7 +335,7 @@ static void registered(void) {
     if (turn == 0) EQUAL(memcmp(bytes(a), "abcd", 4), 0);
     EQUAL(now().violations > before, turn > 0);
     if (turn == 0) continue;
-    EQUAL(cuCtxPopCurrent_v2(&context), 0); /* a fault is for ever: another incarnation */
+    EQUAL(cuCtxPopCurrent_v2(&context), 0); /* a fault is permanent: recreate the context */
     EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
     EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
     EQUAL(cuCtxPushCurrent_v2(context), 0);
@@ -391,7 +391,7 @@ static void faults(CUcontext context) {
   static char host[16];
   EQUAL(ctl(STANDIN_FAIL, 2, 999, NULL), 0);
   EQUAL(cuMemAlloc_v2(&a, 16), 0);
-  EQUAL(cuMemFree_v2(a), 999); /* and yet it is freed */
+  EQUAL(cuMemFree_v2(a), 999); /* but it is freed */
   EQUAL(now().device_blocks, 0);
   EQUAL(now().injected, 1);
   EQUAL(ctl(STANDIN_FAIL_ALWAYS, 1, 2, "cuMemAlloc_v2"), 0);
@@ -416,7 +416,7 @@ static void faults(CUcontext context) {
   EQUAL(popped == context, 1);
   EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
   EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
-  EQUAL(cuCtxPushCurrent_v2(popped), 201); /* another incarnation */
+  EQUAL(cuCtxPushCurrent_v2(popped), 201); /* from before the recreation */
   EQUAL(cuCtxPushCurrent_v2(context), 0);
   EQUAL(cuMemAlloc_v2(&a, 16), 0);
   EQUAL(cuMemFree_v2(a), 0);

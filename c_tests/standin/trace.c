@@ -1,7 +1,7 @@
-/* Calls of the CUDA driver whose answers the stand-in must agree with: trace DRIVER [PTX]
- * Prints a line per call: number, what is called, the code it answered, and what it gave where that
- * is the same on every machine. On a real driver this records (make test-cuda), on the stand-in it
- * replays; the two must be equal. Nothing here depends on timing, and device 0 is enough. */
+/* Calls of the CUDA driver whose results the stand-in must reproduce: trace DRIVER [PTX]
+ * Prints a line per call: number, call, returned code, and output where that is the same on every
+ * machine. On a real driver this records (make test-cuda), on the stand-in it replays; the two must
+ * be equal. Nothing here depends on timing, and device 0 is enough. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -296,7 +296,7 @@ static void capture(int mode) {
   T(cuStreamSynchronize(stream));
   T(cuGraphExecDestroy(exec));
   T(cuGraphDestroy(graph));
-  /* What breaks a capture. */
+  /* What invalidates a capture. */
   T(cuStreamBeginCapture_v2(stream, mode));
   T(cuStreamQuery(stream));
   T(cuStreamIsCapturing(stream, &status));
@@ -312,7 +312,7 @@ static void capture(int mode) {
   T(cuStreamEndCapture(stream, &graph));
   if (c) T(cuMemFree_v2(c));
   if (graph) T(cuGraphDestroy(graph));
-  /* Permitted to a thread that is not careful. */
+  /* Permitted in a relaxed thread. */
   old = 2;
   T(cuStreamBeginCapture_v2(stream, mode));
   T(cuThreadExchangeStreamCaptureMode(&old));
@@ -330,7 +330,7 @@ static void captures(void) {
   for (int mode = 0; mode < 3; ++mode) capture(mode);
   T(cuStreamEndCapture(stream, &graph));
   T(cuStreamBeginCapture_v2(NULL, 0));
-  /* The legacy stream next to a blocking stream that captures. */
+  /* The legacy stream during a blocking stream's capture. */
   T(cuStreamBeginCapture_v2(blocking, 2));
   T(cuStreamIsCapturing(NULL, &status));
   T(cuStreamIsCapturing(blocking, &status));
@@ -388,13 +388,13 @@ static void ending(void) {
   T(cuCtxSynchronize());
 }
 
-/* ---- What a call does to a capture of another stream ------------------------------------------*/
+/* ---- The effect of a call on a capture of another stream --------------------------------------*/
 
 static int capture_mode;
 
 static void begin(void) { cuStreamBeginCapture_v2(stream, capture_mode); }
 
-/* Whether the capture goes on (1) or is broken (2), and what ending it answers. */
+/* Whether the capture is active (1) or invalidated (2), and the code of ending it. */
 static int end(int code) {
   CUgraph graph = NULL;
   int status = -1;
@@ -430,7 +430,7 @@ static void work_next_to(void) {
   T(cuCtxSynchronize());
 }
 
-/* What is made is given back, if need be afterwards. */
+/* Resources are released, if need be afterwards. */
 static void memory_next_to(void) {
   CUdeviceptr c = 0;
   CUstream fresh = NULL;
@@ -462,7 +462,7 @@ static void memory_next_to(void) {
   T(cuCtxSynchronize());
 }
 
-/* A thread that captures nothing, next to one that does. */
+/* A thread without a capture, next to one with a capture. */
 static void *bystander(void *careful) {
   T(cuCtxSetCurrent(context));
   T(cuThreadExchangeStreamCaptureMode(careful));
@@ -475,8 +475,8 @@ static int in_a_thread(int careful) {
   return pthread_create(&thread, NULL, bystander, &careful) || pthread_join(thread, NULL);
 }
 
-/* For each mode of the capture: as a thread is by itself (0), careful about its own captures only
- * (1), relaxed (2). Everything is made anew, so that what is above keeps its numbers. */
+/* For each mode: the default (0), the thread's own captures only (1), relaxed (2). Each run creates
+ * its resources anew, so that the numbers above stay the same. */
 static void next_to(void) {
   CUdeviceptr c = 1;
   T(cuDevicePrimaryCtxRetain(&context, device));
@@ -499,7 +499,7 @@ static void next_to(void) {
       V(careful);
     }
   }
-  /* What the first recording left open. */
+  /* Cases that the first recording left out. */
   T(cuMemAllocAsync(&c, 0, NULL));
   V(c == 0);
   T(cuMemGetInfo_v2(NULL, NULL));
