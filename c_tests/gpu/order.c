@@ -6,8 +6,8 @@
  * (write after read). Enqueued work runs only when something waits for it, so a missing order shows
  * as old bytes. A cell is ordered, or rejected where the rule requires that.
  *
- * Each cell runs twice more: a stream that is not an argument of the call writes the source, and was
- * recorded for it (dlrs_ready_record); the same for the destination, which must keep the call's
+ * Each cell runs twice more: a stream that is not an argument of the call writes the source, and
+ * was recorded for it (dlrs_ready_record); the same for the destination, which must keep the call's
  * bytes. The tensors are views of the recorded one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -2,8 +2,8 @@
  * and prove nothing about hardware: their results follow the vendors' manuals, and for CUDA agree
  * with a recorded real driver (trace.c, trace_cuda.txt).
  *
- * Both libraries export the functions below; a test finds them with dlsym. Each library has separate
- * state. They differ from a real driver so that mistakes show:
+ * Both libraries export the functions below; a test finds them with dlsym. Each library has
+ * separate state. They differ from a real driver so that mistakes show:
  *   - the host cannot access device memory (it is mapped twice, and the driver's address is
  *     PROT_NONE); freed addresses are not reused soon;
  *   - handles are not pointers; a destroyed handle is rejected;

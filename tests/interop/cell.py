@@ -1,7 +1,7 @@
-"""Runs the checks of one system in its environment, but those known: cell.py SYSTEM KNOWN...
+"""Runs the checks of one system in its environment, except completed ones: cell.py SYSTEM KNOWN...
 
-Prints a line of JSON before and after each check, so that whoever reads them knows which check
-killed the process.
+Prints a line of JSON before and after each check, so that the reader can tell which check killed
+the process.
 """
 
 import importlib
@@ -21,7 +21,7 @@ def say(**words):
 
 
 def judged(check, function, system):
-    """(result, text) of a check; what the table of consumers foretells must be what happens."""
+    """(result, text) of a check; the verdict of the table of consumers must match the outcome."""
     checks.verdict = None
     result, text = run(function, system)
     if result == "wrong" and check in getattr(system, "FAULTS", ()):

@@ -1,7 +1,7 @@
-"""What is checked with every system. Each check gets the system's module and says what it saw.
+"""The checks of every system. Each check gets the system's module and returns its observation.
 
-A check returns the words for the matrix, or raises: Refused where the system would not take a
-tensor, Wrong where a promise is broken, Skip where the system has no such thing.
+A check returns the words for the matrix, or raises: Refused where the system rejects a tensor,
+Wrong where a promise is broken, Skip where the system lacks the feature.
 """
 
 import ctypes
@@ -10,22 +10,22 @@ import gc
 import numpy as np
 
 from ours import (Capsule, Counted, Facts, Made, capsules, ctypes_binding, dtype_of, facts,
-                  of_array, take)  # first: it knows where dlpack_rs is
+                  of_array, take)  # first: it sets the path to dlpack_rs
 
 from dlpack_rs import inspect
 from dlpack_rs.consumers import BREAKS, COPIES, REFUSES, TAKES
 
 
 class Wrong(Exception):
-    """A promise of DLPack or of ours is broken."""
+    """A promise of DLPack or of this library is broken."""
 
 
 class Refused(Exception):
-    """The system does not take this tensor, and says so."""
+    """The system rejects this tensor with an error."""
 
 
 class Skip(Exception):
-    """There is no such thing."""
+    """The system lacks the feature."""
 
 
 def must(condition, what):
@@ -48,7 +48,7 @@ def theirs(system, make, *arguments):
 
 
 def exported(system, x, expected):
-    """Takes their tensor; it must be theirs, byte for byte. Returns (facts, our tensor)."""
+    """Imports their tensor, whose bytes must match. Returns (facts, our tensor)."""
     capsule = capsules.request(system.exporter(x) if hasattr(system, "exporter") else x)
     seen = Facts(capsule)
     tensor = take(Capsule(capsule, seen.device))
@@ -64,7 +64,7 @@ def exported(system, x, expected):
 
 
 def as_numpy(tensor):
-    """The values, read from memory by strides alone; a device of a CPU runtime is readable too."""
+    """The values, read from memory by strides alone; devices of a CPU runtime are readable too."""
     seen = facts(tensor)
     code, bits, _ = seen.dtype
     dtype = np.dtype("?" if code == 6 else f"{ {0: 'i', 1: 'u', 2: 'f', 5: 'c'}[code] }{bits // 8}")
@@ -83,7 +83,7 @@ def export(system):
 
 
 def export_direct(system):
-    """The object itself is handed to from_dlpack: the exchange API where the type has one."""
+    """Passes the object to from_dlpack: the exchange API where the type has one."""
     x = system.make(MATRIX)
     if not hasattr(x, "__dlpack__"):
         raise Skip
@@ -95,7 +95,7 @@ def export_direct(system):
 
 
 def export_and_back(system):
-    """Theirs through ours to them again: the same memory, or the reason why not."""
+    """Exports their tensor from ours back to them: the same memory, or the reason why not."""
     x = system.make(MATRIX)
     tensor = take(system.exporter(x) if hasattr(system, "exporter") else x)
     try:
@@ -108,7 +108,7 @@ def export_and_back(system):
 
 
 def export_copy(system):
-    """copy=True is other memory, which says so; copy=False is theirs."""
+    """copy=True returns other memory, flagged as a copy; copy=False returns theirs."""
     x = system.make(MATRIX)
     x = system.exporter(x) if hasattr(system, "exporter") else x
     theirs = Facts(capsules.request(x)).address
@@ -120,7 +120,7 @@ def export_copy(system):
 
 
 def export_to_host(system):
-    """device='cpu' of a tensor on their device: a copy, which nobody may forbid."""
+    """device='cpu' of a tensor on their device: a copy, which may not be rejected."""
     x = system.make(MATRIX)
     for copy in (None, True):
         tensor = take(x, device="cpu", copy=copy)
@@ -166,7 +166,7 @@ def export_read_only(system):
 
 
 def export_deleter(system):
-    """Their deleter runs once: after the last of 3 references, and for a capsule never taken."""
+    """Their deleter runs once: after the last of 3 references, and for a capsule never consumed."""
     x = system.make(MATRIX)
     x = system.exporter(x) if hasattr(system, "exporter") else x
     counted = Counted(capsules.request(x))
@@ -188,7 +188,7 @@ def export_deleter(system):
 
 
 def imported(system, made, expected, zero_copy=True):
-    """Gives them a tensor of ours. Returns (their tensor, whether it has our memory)."""
+    """Exports a tensor of ours to them. Returns (their tensor, whether it has our memory)."""
     x = offer(system, made)
     if hasattr(system, "values"):
         must(np.array_equal(system.values(x), expected), "they have other values")
@@ -196,11 +196,11 @@ def imported(system, made, expected, zero_copy=True):
     return x, expected.size and address == made.address
 
 
-verdict = None  # what dlpack_rs.consumers foretold of the last tensor offered
+verdict = None  # the verdict of dlpack_rs.consumers on the last tensor exported
 
 
 def offer(system, made):
-    """Their from_dlpack; a refusal must leave our tensor as it was, and freed once in the end."""
+    """Their from_dlpack; a rejection must leave our tensor unchanged, and freed once in the end."""
     global verdict
     verdict = foretold(system.__name__.rpartition(".")[2], made.tensor)
     try:
@@ -217,15 +217,15 @@ def offer(system, made):
 
 
 def foretold(name, tensor):
-    """(verdict, reason) of the table of consumers; None for who is not in it."""
+    """(verdict, reason) of the table of consumers; None for a system that it lacks."""
     known = [found for found in inspect(tensor).consumers if found[0].name == name]
     return known[0][1:] if known else None
 
 
 def must_be_foretold(check, result, text):
-    """Holds the table of consumers against what happened."""
+    """Compares the table of consumers with the outcome."""
     if verdict is None or check in ("import empty", "import deleter"):
-        return  # whether an empty tensor was copied cannot be seen
+        return  # a copy of an empty tensor is not observable
     happened = {"refused": REFUSES, "fault": BREAKS}.get(result, TAKES)
     if result == "ok" and (text.startswith("copied") or text.startswith("comes back")):
         happened = COPIES
@@ -284,7 +284,7 @@ def import_offset(system):
 
 
 def import_raw_offset(system):
-    """A byte_offset that is left as it is, as other libraries do."""
+    """A byte_offset that is not folded into data, as other libraries export it."""
     return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
                   byte_offset=256, raw=True)
 
@@ -306,7 +306,7 @@ def import_read_only(system):
 
 
 def import_deleter(system):
-    """Our deleter runs once: after they are done, and not while we still hold the tensor."""
+    """Our deleter runs once: after their release, and not while we still hold the tensor."""
     made = of_array(MATRIX)
     x = offer(system, made)
     same = hasattr(system, "address") and system.address(x) == made.address
@@ -328,14 +328,14 @@ kept = []
 
 
 def keep_some(system):
-    """Tensors both ways that are still there when the interpreter ends."""
+    """Tensors in both directions that are alive when the interpreter ends."""
     try:
         made = of_array(MATRIX)
         kept.extend([made, system.take(made.tensor), made.tensor.__dlpack__()])
         x = system.make(MATRIX)
         kept.append(take(system.exporter(x) if hasattr(system, "exporter") else x))
     except Exception:
-        pass  # what is refused was checked before
+        pass  # rejections were checked before
 
 
 NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -347,7 +347,7 @@ DTYPES = ["bool", *NUMBERS, "float16", "float32", "float64", "bfloat16", "comple
 
 
 def dtype(system, name):
-    """There and back: the same type, the same bytes, the same memory where they do not copy."""
+    """A round trip: the same type, the same bytes, the same memory where they do not copy."""
     _, bits, lanes = dtype_of(name)
     count = 8 * bits * lanes // 8
     pattern = bytes(n % 2 if name == "bool" else n * 37 % 120 for n in range(count))

@@ -27,9 +27,9 @@ ROOT, HERE = run.ROOT, run.HERE
 DATA = ROOT / "docs" / "conformance"
 AGAIN = DATA / "again"
 PAGE = ROOT / "docs" / "conformance.md"
-# What the kit itself knows how to reach; others by library.py.
+# The systems that the kit supports; others through library.py.
 KNOWN = ("dlpack_rs", "numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
-# Those that need a GPU, or only pass on what another system exports.
+# Those that need a GPU, or only export tensors of another system.
 LEFT_OUT = ("cupy", "torch_cuda", "dask", "numba", "mpi4py_mpich", "mpi4py_openmpi")
 SEVERITIES = ("MUST", "SHOULD", "ROBUST")
 VIOLATIONS = ("fail", "crash", "hang")
@@ -37,8 +37,8 @@ SECONDS = 30 * 60
 
 
 def judge(name, again=False):
-    """Writes the verdicts about a system, or about this library's exports of what it took from the
-    system; says why where there are none."""
+    """Writes the verdicts about a system, or about this library's re-exports of the system's tensors;
+        returns the reason where there are none."""
     system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]
     python, why = run.environment(system, run.Deadline(run.PIP_SECONDS), False)
@@ -63,7 +63,7 @@ def judge(name, again=False):
 
 
 def write(folder, name, found):
-    """The data of a system: a line for each check, "outcome: text"; of a crash only its signal."""
+    """A system's data: a line for each check, "outcome: text"; for a crash only its signal."""
     for check in found["checks"]:
         if check["outcome"] == "crash":
             check["text"] = check["text"].partition(":")[0]
@@ -76,7 +76,7 @@ def write(folder, name, found):
 
 
 def violations(found):
-    """`(check, outcome, text)` of what counts against a system, the gravest first."""
+    """`(check, outcome, text)` of a system's violations, the gravest first."""
     for severity in SEVERITIES:
         for name, verdict in found["verdicts"].items():
             outcome, _, text = verdict.partition(": ")
@@ -85,7 +85,7 @@ def violations(found):
 
 
 def ours(name):
-    """What counts against this library with tensors of a system, and not against the system."""
+    """This library's violations with tensors of a system, which are not the system's."""
     found, own = json.loads((AGAIN / f"{name}.json").read_text()), set()
     if (DATA / f"{name}.json").exists():
         alone = json.loads((DATA / f"{name}.json").read_text())
@@ -148,7 +148,7 @@ def page():
 
 
 def again():
-    """The part of the page about tensors of others that this library exports again."""
+    """The part of the page about this library's re-exports of foreign tensors."""
     lines = ["", "## Re-exports by dlpack_rs", "",
              "The checks of producers, for a `dlpack_rs.Tensor` imported from each framework.",
              "Violations that the framework has by itself, such as a crashing deleter, are its",

@@ -1,5 +1,5 @@
-"""A system of systems/ as the conformance kit wants it: library:System("paddle"); and this library
-with tensors that it took from one: library:Again("paddle")."""
+"""A system of systems/ for the conformance kit: library:System("paddle"); and this library with
+tensors imported from one: library:Again("paddle")."""
 
 import importlib
 import sys
@@ -14,7 +14,7 @@ from dlpack_rs.conform._memory import newest  # noqa: E402
 
 
 class System(Library):
-    """The kit's own methods, where the system has them."""
+    """The kit's methods, where the system has them."""
 
     def __init__(self, name):
         self.name, self.system = name, importlib.import_module(f"systems.{name}")
@@ -50,12 +50,12 @@ class System(Library):
 
 
 def library(name):
-    """How the kit reaches a system: by itself, or through systems/."""
+    """How the kit accesses a system: directly, or through systems/."""
     return LIBRARIES[name]() if name in LIBRARIES else System(name)
 
 
 class Again(Ours):
-    """A Tensor over memory of a system, which is what is exported again."""
+    """A Tensor over memory of a system, for re-export."""
 
     def __init__(self, name):
         super().__init__()

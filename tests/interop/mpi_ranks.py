@@ -1,7 +1,7 @@
-"""What two MPI ranks do with tensors of ours: mpi_ranks.py CHECK, below mpiexec -n 2.
+"""Exchanges tensors of ours between two MPI ranks: mpi_ranks.py CHECK, below mpiexec -n 2.
 
 Rank 0 sends, rank 1 receives and reports; mpi4py borrows a capsule for the length of the call, so
-that the capsule's own destructor has to free what it holds.
+that the capsule's destructor must free its tensor.
 """
 
 import gc
@@ -33,9 +33,9 @@ LAYOUTS = {
 def exchange(sent, received):
     """Rank 0 sends `sent`, rank 1 receives into `received`; both get an error.
 
-    Nothing is under way before both have what they need: a message that nobody receives may be
-    waited for, or crash, when MPICH ends.
-    """
+        Nothing is sent before both have their tensors: MPICH may wait for a message without a receiver,
+        or crash, when it ends.
+        """
     foretold = checks.foretold("mpi4py", sent.tensor)
     try:
         if COMM.rank == 0:
@@ -56,7 +56,7 @@ def exchange(sent, received):
 
 
 def moved(dtype="float32", data=DATA, into=None, **options):
-    """What the receiver has afterwards; a refusal as text."""
+    """The receiver's values afterwards; a rejection as text."""
     sent = Made(data, dtype=dtype, **options)
     received = Made(bytes(len(data)), (len(data) * 8 // dtype_of(dtype)[1] // dtype_of(dtype)[2],),
                     dtype, **(into or {}))

@@ -1,7 +1,7 @@
 """Our side of an exchange: tensors with a known address, known bytes and a counted deleter.
 
-The tensors are dlpack_rs.Tensor; their memory is wrapped through the C ABI, so that the callback of
-its free is ours to count and any layout can be made.
+The tensors are dlpack_rs.Tensor; their memory is wrapped through the C ABI, so that the test's
+callback counts the frees and any layout is possible.
 """
 
 import gc
@@ -22,7 +22,7 @@ take = dlpack_rs.from_dlpack
 
 
 class Capsule:
-    """An object with nothing but a capsule that was asked for before."""
+    """An object that exports only a capsule created earlier."""
 
     def __init__(self, capsule, device=(1, 0)):
         self.capsule, self.device = capsule, device
@@ -35,7 +35,7 @@ class Capsule:
 
 
 class Facts:
-    """What the struct in a capsule says; the capsule stays as it is."""
+    """The fields of a capsule's struct; the capsule is unchanged."""
 
     def __init__(self, capsule):
         address, versioned = capsules.peek(capsule)
@@ -56,7 +56,7 @@ class Facts:
 
 
 def facts(tensor):
-    """Of a tensor of ours, or of any other that exports a versioned capsule."""
+    """For a tensor of ours, or for any other that exports a versioned capsule."""
     return Facts(tensor.__dlpack__(max_version=(1, 3)))
 
 
@@ -66,7 +66,7 @@ def dtype_of(name):
 
 
 class Made:
-    """A tensor of ours over memory that is known, with the times that it was freed."""
+    """A tensor of ours over known memory, with the number of frees."""
 
     def __init__(self, data, shape, dtype, strides=None, read_only=False, byte_offset=0,
                  misaligned=0, first=0, raw=False):
@@ -118,7 +118,7 @@ DELETERS = {"legacy": abi.CFUNCTYPE(None, abi.Legacy),
 
 
 class Counted:
-    """A foreign capsule whose deleter is counted on the way."""
+    """A foreign capsule with a deleter that counts its calls."""
 
     def __init__(self, capsule):
         self.calls = 0

@@ -25,7 +25,7 @@ TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
            "unaligned": "import unaligned",
            "READ_ONLY": "import read-only", "our deleter": "import deleter", "exit": "exit"}
 
-# Types that are listed by one name where all of them are.
+# Types that are listed under one name where all of them are supported.
 GROUPS = {
     "int8 to int64": ("int8", "int16", "int32", "int64"),
     "uint8 to uint64": ("uint8", "uint16", "uint32", "uint64"),
@@ -78,7 +78,7 @@ listed are refused.
 
 
 class Notes:
-    """Long words, told once and numbered."""
+    """Long texts, printed once and numbered."""
 
     def __init__(self):
         self.texts = []
@@ -119,7 +119,7 @@ def title(name, found):
 
 
 def grouped(names):
-    """Names of types for a cell: those that GROUPS has together by one name."""
+    """Names of types for a cell, with the groups of GROUPS under one name."""
     names = list(names)
     for group, members in GROUPS.items():
         if set(members) <= set(names):
@@ -147,7 +147,7 @@ def dtypes(results):
 
 
 def more(results):
-    """Checks that only one system has."""
+    """Checks that exist for one system only."""
     known = {*TO_US.values(), *TO_THEM.values(), "dtypes"}
     lines = [f"- **{title(name, found)}**, {check}: "
              f"{ {'wrong': 'WRONG: '}.get(said[0], '' if said[0] == 'ok' else said[0] + ': ') }"
@@ -158,7 +158,7 @@ def more(results):
 
 
 def data(results, date):
-    """What results.json keeps; `results` is {system: {version, outcomes, why}}."""
+    """The data for results.json; `results` is {system: {version, outcomes, why}}."""
     machine = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
     return {"date": str(date), "python": platform.python_version(), "machine": machine,
             "systems": results}

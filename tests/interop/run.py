@@ -33,8 +33,8 @@ EXPECTED = HERE / "expected.txt"
 SECONDS = 300  # for all checks of a system
 PIP_SECONDS = 600  # for its environment
 CI_SECONDS = 25 * 60  # for all systems
-CI_ROOM = 12_000_000_000  # bytes free: the largest environment, and what pip unpacks for it
-PINNED_FOR = ((3, 11), "Linux", "x86_64")  # where the versions in systems/ can be had
+CI_ROOM = 12_000_000_000  # bytes free: the largest environment, and pip's unpacked files
+PINNED_FOR = ((3, 11), "Linux", "x86_64")  # where the versions in systems/ are available
 
 
 def systems():
@@ -42,14 +42,14 @@ def systems():
 
 
 def declared(name):
-    """VENV, PIP and FAST of a system, without importing what may not be installed."""
+    """VENV, PIP and FAST of a system, without an import of packages that may be missing."""
     text = (HERE / "systems" / f"{name}.py").read_text()
     venv, pip = re.search(r'^VENV, PIP = ("\w+"), (\[.*?\])$', text, re.M | re.S).groups()
     return {"venv": json.loads(venv), "pip": json.loads(pip), "fast": "\nFAST = True" in text}
 
 
 class Deadline:
-    """Seconds from now, and never beyond another deadline."""
+    """Seconds from now, at most up to another deadline."""
 
     def __init__(self, seconds, other=None):
         self.at = min(time.monotonic() + seconds, other.at if other else float("inf"))
@@ -62,7 +62,7 @@ class Deadline:
 
 
 def finished(command, deadline, **options):
-    """(exit code, output, errors) of a process; past the deadline it is killed, and its children."""
+    """(exit code, output, errors) of a process; after the deadline all are killed."""
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           start_new_session=True, **options) as running:
         try:
@@ -76,7 +76,7 @@ def finished(command, deadline, **options):
 
 
 def environment(system, deadline, tidy):
-    """The python of the system's environment; (None, what pip said) where it cannot be had."""
+    """The python of the system's environment; (None, pip's output) where it cannot be installed."""
     folder = system["folder"]
     python = folder / "bin" / "python"
     stamp = folder / f"{'_'.join(re.sub('[^a-z0-9.]', '-', p.lower()) for p in system['pip'])}.ok"
@@ -85,7 +85,7 @@ def environment(system, deadline, tidy):
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     options = {}
-    if tidy:  # what pip unpacks goes with the environment, and nothing is kept
+    if tidy:  # pip's unpacked files are removed with the environment, and nothing is cached
         (folder / "tmp").mkdir(exist_ok=True)
         options["env"] = {**os.environ, "PIP_NO_CACHE_DIR": "1", "TMPDIR": str(folder / "tmp")}
     deadline = Deadline(PIP_SECONDS, deadline)
@@ -103,7 +103,7 @@ def environment(system, deadline, tidy):
 
 
 def run(name, python, deadline):
-    """(version, {check: (result, text)}): one process after the other until all is known."""
+    """(version, {check: (result, text)}): runs processes until all checks have an outcome."""
     version, outcomes, fault = "", {}, None
     deadline = Deadline(SECONDS, deadline)
     while True:
@@ -128,7 +128,7 @@ def run(name, python, deadline):
 
 
 def process(name, python, known, deadline):
-    """Runs what is not yet known. (what it said, exit code, standard error)"""
+    """Runs the checks without an outcome. (output, exit code, standard error)"""
     code, out, errors = finished([python, "-B", HERE / "cell.py", name, *known], deadline)
     return [json.loads(line) for line in out.splitlines() if line.startswith('{"')], code, errors
 
@@ -138,7 +138,7 @@ def ending(code):
 
 
 def outcome(result, text):
-    """What expected.txt keeps of it: not the wording of an error."""
+    """The part for expected.txt: without the wording of an error."""
     if result == "ok":
         return f"ok: {text}"
     return f"{result}: {text.split(':')[0]}" if text else result
@@ -174,7 +174,7 @@ def main():
 
 
 def conclude(results, counts, ci):
-    """Writes data and page, if they are whole, and says the counts. Whether something failed."""
+    """Writes data and page, if complete, and prints the counts. Whether something failed."""
     if sorted(results) == systems():
         found = report.data(dict(sorted(results.items())), datetime.date.today())
         files = ((ROOT / "target/interop.json", ROOT / "target/interop.md") if ci else
@@ -188,7 +188,7 @@ def conclude(results, counts, ci):
 
 
 def why_not(venvs):
-    """Why nothing can be run here; else there is room, and no environment yet."""
+    """The reason why nothing can run here; None if there is room, but no environment yet."""
     here = (sys.version_info[:2], platform.system(), platform.machine())
     if here != PINNED_FOR:
         words = ["Python {}.{} on {} {}".format(*version, *rest)
@@ -203,13 +203,13 @@ def why_not(venvs):
 
 
 def not_run(why):
-    """A line that tests/steps.sh knows."""
+    """A line that tests/steps.sh parses."""
     print(f"interop: not run, because {why}")
     return 0
 
 
 def exchange(name, system, deadline, tidy):
-    """What the matrix needs of a system: version, {check: (result, text)}, why it could not run."""
+    """A system's data for the matrix: version, {check: (result, text)}, why it could not run."""
     started, python, why = time.monotonic(), None, "no time was left"
     if not deadline.over():
         python, why = environment(system, deadline, tidy)
@@ -221,7 +221,7 @@ def exchange(name, system, deadline, tidy):
 
 
 def compare(name, found, bless, counts):
-    """Prints and counts what is as expected and what is not."""
+    """Prints and counts expected and unexpected outcomes."""
     expected, outcomes, wrong = read_expected().get(name, {}), found["outcomes"], []
     for check, (result, text) in outcomes.items():
         fine = result != "wrong" if bless else expected.get(check) == outcome(result, text)
@@ -249,7 +249,7 @@ def read_expected():
 
 
 def write_expected(results):
-    """Rewrites the file for the systems that ran; what is wrong is never expected."""
+    """Rewrites the file for the systems that ran; a Wrong outcome is never expected."""
     found = read_expected()
     for name, seen in results.items():
         if seen["outcomes"] and not {"start", "time"} & seen["outcomes"].keys():

@@ -1,7 +1,7 @@
 """Streams between PyTorch and us on a stand-in driver: torch_streams.py CHECK.
 
-The stand-in executes nothing before somebody waits, and then in any order that streams and events
-allow; a different one for each seed. A missing wait therefore shows as wrong values.
+The stand-in executes work only when a call waits for it, and then in any order that streams and
+events allow; each seed gives another one. A missing wait therefore shows as wrong values.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ PINNED = VALUES.clone().pin_memory()
 
 
 class OnlyCapsules:
-    """An object with __dlpack__ but no exchange API; keeps the streams that it was asked with."""
+    """An object with __dlpack__ but no exchange API; records the streams that it is called with."""
 
     def __init__(self, x):
         self.x, self.streams = x, []
@@ -37,7 +37,7 @@ class OnlyCapsules:
 
 
 def pending(device="cuda:1"):
-    """(their tensor, its stream): its values are on their way, not there."""
+    """(their tensor, its stream): the values are enqueued, not yet written."""
     stream = torch.cuda.Stream(device)
     with torch.cuda.stream(stream):
         x = torch.empty((4, 6), device=device)
@@ -74,7 +74,7 @@ def theirs_by_capsule():
         asked = OnlyCapsules(x)
         tensor = dlpack_rs.from_dlpack(asked)
     assert right(tensor)
-    assert not {0, 2} & set(asked.streams), asked.streams  # which PyTorch refuses
+    assert not {0, 2} & set(asked.streams), asked.streams  # which PyTorch rejects
     return f"asks with stream={asked.streams[-1]}"
 
 
@@ -132,7 +132,7 @@ def to_the_host():
 
 
 def without_waiting():
-    """stream=-1 says: do not wait. The stand-in shows what that means: a check of the checks."""
+    """stream=-1 means no wait. The stand-in then shows wrong values: a check of the checks."""
     x, _ = pending()
     with torch.cuda.device(1):  # PyTorch exports from the current device only
         y = torch.from_dlpack(x.__dlpack__(stream=-1))

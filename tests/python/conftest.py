@@ -12,10 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "python"
 sys.path.insert(0, str(EXAMPLES))
-sys.path.append(str(ROOT / "python"))  # an installed wheel comes first
+sys.path.append(str(ROOT / "python"))  # an installed wheel takes precedence
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / "target" / "hypothesis"))
 
-collect_ignore = ["test_cast.py"]  # a program of its own: test_process.py runs it
+collect_ignore = ["test_cast.py"]  # a separate program, run by test_process.py
 
 if np.lib.NumpyVersion(np.__version__) < "2.1.0":
     pytest.exit("NumPy before 2.1 knows nothing of DLPack 1.0; use Python 3.10 or newer", 1)
@@ -35,5 +35,5 @@ def dlpack(request):
 
 @pytest.fixture
 def leak_rounds():
-    """How many exchanges a search for leaks makes: LEAK_ROUNDS=1000000 for a long one."""
+    """The number of exchanges in a search for leaks: LEAK_ROUNDS=1000000 for a long one."""
     return int(os.environ.get("LEAK_ROUNDS", 100_000))

@@ -1,4 +1,4 @@
-"""Arrays of every dtype, ml_dtypes' too, and how they are converted."""
+"""Arrays of every dtype, ml_dtypes' included, and their expected conversions."""
 
 import warnings
 
@@ -8,14 +8,14 @@ import numpy as np
 import dlpack_rs
 from views import DTYPES, random_view
 
-# Every type of ml_dtypes that DLPack can say.
+# Every type of ml_dtypes that DLPack can express.
 ML = {name: np.dtype(getattr(ml_dtypes, name)) for name in [*dlpack_rs.DTYPES, *(
     f"{sign}int{bits}" for sign in ("", "u") for bits in (1, 2, 4))] if hasattr(ml_dtypes, name)}
 ALL = {**{dtype.name: dtype for dtype in DTYPES}, **ML}
 
 
 def small(rng, shape, dtype):
-    """Numbers that every type but the smallest can say."""
+    """Numbers that every type but the smallest can represent."""
     return rng.integers(0, 2, shape).astype(dtype)
 
 
@@ -24,7 +24,7 @@ def any_dtype(rng):
 
 
 def view_of_any(rng):
-    """A random view of any dtype; of ml_dtypes' the bits are those of small numbers."""
+    """A random view of any dtype; for ml_dtypes the bits are those of small numbers."""
     dtype = any_dtype(rng)
     if dtype in DTYPES:
         return random_view(rng, dtype)
@@ -36,7 +36,7 @@ def view_of_any(rng):
 
 
 def converted(array, dtype):
-    """As NumPy and ml_dtypes convert, but for the few ways that ml_dtypes lacks, and for int1."""
+    """Converts as NumPy and ml_dtypes do, except pairs that ml_dtypes lacks, and int1."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if dtype.name == "int1" and "int" not in array.dtype.name and array.dtype != bool:

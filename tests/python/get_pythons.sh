@@ -36,7 +36,7 @@ done
 [ -z "$free" ] || [ -x "$folder/bin/python3.13td" ] || wanted=1
 [ -n "$wanted" ] || exit 0
 
-# What a build of CPython with ctypes needs is said before anything is fetched.
+# Missing packages for a build of CPython with ctypes are reported before any download.
 if [ -n "$free" ] && [ ! -x "$folder/bin/python3.13td" ]; then
     missing=""
     command -v xz >/dev/null || missing=" xz-utils"

@@ -1,8 +1,8 @@
 """Hostile objects at random: hostile.py SECONDS [SEED]
 
-Objects whose `__dlpack__`, `__dlpack_device__`, `__array_interface__` and exchange tables answer
-with anything but what they should are given to dlpack_rs. Each is taken or refused with an exception
-that says why; nothing crashes, no answer is a SystemError, and no reference is lost. Ends with
+dlpack_rs imports objects whose `__dlpack__`, `__dlpack_device__`, `__array_interface__` and
+exchange tables return anything but valid results. Each is accepted or rejected with an exception that gives
+the reason; nothing crashes, no exception is a SystemError, and no reference leaks. Ends with
 `N passed, N failed`.
 """
 
@@ -22,7 +22,7 @@ REFUSALS = (TypeError, ValueError, BufferError, AttributeError, OverflowError, R
 
 
 class Own(Exception):
-    """What a hostile object raises itself: it must come through."""
+    """An exception of the hostile object: it must be propagated."""
 
 
 def capsule(name):
@@ -44,7 +44,7 @@ def anything(draw):
 
 
 def interface(draw):
-    """An array interface, of which some is wrong."""
+    """An array interface with some wrong fields."""
     shape = tuple(draw.choice([0, 1, 2, 3, -1, 2**62, 2**63, "3", None, 1.5])
                   if draw.random() < 0.3 else draw.randrange(4) for _ in range(draw.randrange(5)))
     made = {"version": 3, "typestr": "<f4", "shape": shape, "data": (ADDRESS, False)}
@@ -61,7 +61,7 @@ def interface(draw):
 
 
 def hostile(draw):
-    """An object of a class of its own."""
+    """An object of a new class."""
     def method(*given, **named):
         if draw.random() < 0.2:
             raise Own
@@ -90,10 +90,10 @@ def hostile(draw):
 
 
 def take(draw, thing):
-    """Gives it to the library, and looks at what was taken, but for elements."""
+    """Imports it, and reads the tensor's properties, but no elements."""
     named = {}
     if draw.random() < 0.3:
-        named["copy"] = draw.choice([None, False])  # a copy would read where nothing may be
+        named["copy"] = draw.choice([None, False])  # a copy would read invalid addresses
     if draw.random() < 0.2:
         named["device"] = anything(draw)
     if draw.random() < 0.2:

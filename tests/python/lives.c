@@ -30,7 +30,7 @@ static void *at(void *library, const char *name) {
   return found;
 }
 
-/* A function of a library, by its type; POSIX allows what ISO C does not, on pointers. */
+/* A function of a library, by type; POSIX allows this conversion of pointers, ISO C does not. */
 #define OF(library, type, name) (*(type)(uintptr_t)at(library, #name))
 #define PY(type, name) OF(python, type, name)
 
@@ -44,7 +44,7 @@ static Tensors all;
 #define ENSURE(condition) do { if (!(condition)) { \
   fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); exit(1); } } while (0)
 
-/* Objects that shout when more of them go than may, and buffers. */
+/* Objects that report too many releases, and buffers. */
 static const char setup[] =
   "import array, os\n"
   "memory = array.array('d', [1.0, 2.0])\n"
@@ -65,7 +65,7 @@ static void say(const char *script) {
   ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0);
 }
 
-/* A tensor over memory that belongs to the object, without a reference to it. */
+/* A tensor over the object's memory, without a reference to the object. */
 static dlrs_status wrap(void *object, DLManagedTensorVersioned **out, dlrs_error *error) {
   static double memory[2] = {1, 2};
   int64_t shape[1] = {2};
@@ -79,7 +79,7 @@ static dlrs_status wrap(void *object, DLManagedTensorVersioned **out, dlrs_error
   return OF(ours, Wrap, dlrs_py_wrap)(&tensor, 0, object, out, error);
 }
 
-/* Tensors of this interpreter: over a buffer and over an array interface; each second one of the
+/* Tensors of this interpreter: over a buffer and over an array interface; every second one of the
    latter over memory that the object owns, by dlrs_py_wrap. */
 static void make(Tensors *to, int count) {
   void *(*attribute)(void *, const char *);
@@ -120,7 +120,7 @@ static void *release(void *count) {
   return NULL;
 }
 
-/* On a thread that Python has not met, while this one is attached to nothing. */
+/* On a thread without a Python thread state, while this one is attached to no interpreter. */
 static void release_elsewhere(int count) {
   pthread_t thread;
   void *left = PY(void *(*)(void), PyEval_SaveThread)();
@@ -128,7 +128,7 @@ static void release_elsewhere(int count) {
   PY(void (*)(void *), PyEval_RestoreThread)(left);
 }
 
-/* The extension module that the library is, used and left to the interpreter. */
+/* The library's extension module, used and left to the interpreter. */
 static void module(void) {
   static const char form[] =
     "from importlib.machinery import ExtensionFileLoader, ModuleSpec\n"
@@ -147,7 +147,7 @@ static void restart(void) {
   for (life = 0; life < 5; ++life) {
     PY(void (*)(void), Py_Initialize)();
     module();
-    /* Of an earlier life: left alone, wherever that is. */
+    /* From an earlier interpreter: not used, wherever it is. */
     half = all.n / 2;
     release(&half);
     release_elsewhere(all.n);
@@ -192,7 +192,7 @@ static void locks(void) {
     make(&all, N);
     PY(void (*)(void *), Py_EndInterpreter)(other);
     PY(void (*)(void *), PyEval_RestoreThread)(main);
-    release_elsewhere(count); /* of one that is gone */
+    release_elsewhere(count); /* of one that has ended */
     ENSURE(all.n == 0);
   }
   ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
@@ -201,7 +201,7 @@ static void locks(void) {
 static pthread_barrier_t barrier;
 static Tensors boxes[4];
 
-/* Waits for the others, attached to nothing: they may want to come in. */
+/* Waits for the others, detached from Python: they may need to attach. */
 static void meet(void) {
   void *left = PY(void *(*)(void), PyEval_SaveThread)();
   pthread_barrier_wait(&barrier);

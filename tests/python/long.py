@@ -1,10 +1,9 @@
-"""Copies between random views, against NumPy: long.py [COUNT [SEED]], 100,000 unless told.
+"""Copies between random views, against NumPy: long.py [COUNT [SEED]], 100,000 by default.
 
 Elements of 1 to 32 bytes, 0 to 8 dimensions, strides of both signs, extents of 0, gaps, broadcasts,
-any alignment; two cases in five have more elements than the few that go by plain loops, and one in
-a hundred is large. Run by `make test-long`, and with 2,000 of another seed by `make test`; the
-library is that of DLPACK_RS_LIBRARY. The bytes around a destination's elements must stay as they
-were.
+any alignment; two cases in five have more elements than the limit of the plain loops, and one in a
+hundred is large. `make test-long` runs it, and `make test` with 2,000 of another seed; the library
+is that of DLPACK_RS_LIBRARY. The bytes around a destination's elements must stay unchanged.
 """
 
 import sys
@@ -36,7 +35,7 @@ def random_shape(rng, most):
 
 
 def random_view(rng, shape, dtype, broadcasts):
-    """A view of that shape in memory of its own, any order, gaps and signs; and the memory."""
+    """A view of that shape in new memory, any order, gaps and signs; and the memory."""
     order = rng.permutation(len(shape))
     steps = rng.choice([1, 1, 1, 1, 2, 3] if rng.random() < 0.4 else [1], len(shape))
     extents = [1 if broadcasts and rng.random() < 0.08 else extent for extent in shape]

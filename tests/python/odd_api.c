@@ -1,5 +1,5 @@
 /* An exchange API that fails on request: each of its functions may return any value, with an
-   exception set or without. Loaded into a Python, whose functions it then finds. */
+   exception set or without. Loaded into a Python process, it finds Python's functions there. */
 #include <dlpack/dlpack.h>
 #include <stddef.h>
 
@@ -7,11 +7,11 @@ extern void PyErr_SetString(void *kind, const char *message);
 extern void *PyErr_Occurred(void);
 extern void *PyExc_KeyError;
 
-/* What the two functions answer, whether there is a tensor, and who leaves an exception. */
+/* The results of the two functions, whether there is a tensor, and which sets an exception. */
 struct {
   int export_answer, tensor, stream_answer, export_raises, stream_raises, deleter_raises;
 } odd;
-/* What was seen: the deleter's calls, and calls with an exception that was already there. */
+/* Counts: the deleter's calls, and calls while an exception was already set. */
 int deleted, pending;
 
 static void look(int raises) {
@@ -54,7 +54,7 @@ static int stream(DLDeviceType type, int32_t id, void **out) {
   return odd.stream_answer;
 }
 
-/* A table must be whole. */
+/* A table must be complete. */
 static int allocate(DLTensor *prototype, DLManagedTensorVersioned **out, void *context,
                     void (*set_error)(void *context, const char *kind, const char *message)) {
   (void)prototype, (void)out, (void)context, (void)set_error;

@@ -1,4 +1,4 @@
-"""The extension module in the library, loaded by itself: without the package, as often as wanted."""
+"""The library's extension module, loaded without the package, as often as needed."""
 
 import os
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
@@ -10,7 +10,7 @@ _loaded = {}
 
 
 def fresh(path=LIBRARY):
-    """A module that is not used yet."""
+    """A module that is not in use yet."""
     loader = ExtensionFileLoader("_dlpack_rs", path)
     module = loader.create_module(ModuleSpec(loader.name, loader, origin=path))
     loader.exec_module(module)

@@ -1,7 +1,7 @@
-"""The library's Python functions through ctypes, as thin as can be.
+"""The library's Python functions through ctypes, as thin as possible.
 
-Every function here is the C function of that name. PyDLL: the interpreter's lock stays held, as
-these functions demand. A failure becomes the exception that `dlrs_py_error_set` chooses.
+Every function here is the C function of that name. PyDLL keeps the GIL held, which these functions
+require. A failure becomes the exception that `dlrs_py_error_set` chooses.
 """
 
 import ctypes
@@ -17,14 +17,14 @@ for name, (result, *parameters) in abi.FUNCTIONS.items():
     function.restype, function.argtypes = result, parameters
 for name in ("dlrs_py_capsule_consume", "dlrs_py_import", "dlrs_exchange_api_from_type"):
     function = getattr(lib, name)
-    function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p takes no object
+    function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p rejects objects
 LEGACY_WRITABLE = abi.DLRS_PY_LEGACY_WRITABLE
 ALL = 31  # every protocol
 NO_EXCHANGE_API = ALL & ~abi.DLRS_PY_EXCHANGE_API
 
 
 def call(function, *arguments):
-    """Calls; a failure is raised. What Python has set is raised by PyDLL, whatever is returned."""
+    """Calls; raises on failure. PyDLL raises a pending Python exception, whatever is returned."""
     error = dlrs_error(struct_size=sizeof(dlrs_error))
     status = function(*arguments, byref(error))
     if status != 0:
@@ -34,12 +34,12 @@ def call(function, *arguments):
 
 
 class Tensor:
-    """Holds one tensor."""
+    """Owns one tensor."""
 
     def __init__(self, versioned):
         self.versioned = versioned
 
-    def __del__(self, release=lib.dlrs_release):  # at exit the module may have lost its names
+    def __del__(self, release=lib.dlrs_release):  # at exit the module's globals may be gone
         if self.versioned:
             release(self.versioned)
 
@@ -107,7 +107,7 @@ def import_(obj, flags=0, stream=0, dl_device=(0, 0), protocols=0, asked=(), **w
 
 
 def _object(out):
-    """A new reference that C gave."""
+    """A new reference returned by C."""
     obj = ctypes.cast(out, py_object).value
     pythonapi.Py_DecRef(py_object(obj))
     return obj
@@ -115,7 +115,7 @@ def _object(out):
 
 def export(tensor, stream=None, max_version=None, dl_device=None, copy=None):
     keywords = stream, max_version, dl_device, copy
-    request = dlrs_py_request(sizeof(dlrs_py_request), *map(id, keywords))  # borrowed; None as it is
+    request = dlrs_py_request(sizeof(dlrs_py_request), *map(id, keywords))  # borrowed; None is kept
     out = c_void_p()
     call(lib.dlrs_py_export, tensor.versioned, byref(request), byref(out))
     return _object(out)

@@ -1,6 +1,6 @@
-"""Every CPython that is to be served and is found here: by name, of pyenv, of get_pythons.sh.
+"""Every supported CPython on this machine: by name, of pyenv, of get_pythons.sh.
 
-Scripts for them need no NumPy. `PYTHONS`: a folder with more of them, where get_pythons.sh put its.
+Scripts for them need no NumPy. `PYTHONS`: a folder with more of them, filled by get_pythons.sh.
 """
 
 import functools
@@ -24,7 +24,7 @@ def _found():
         yield str(FETCHED / f"python{name}")
 
 
-# A shim of pyenv is one of its pythons, or none.
+# A shim of pyenv resolves to one of its pythons, or to none.
 PYTHONS = sorted({path for path in _found()
                   if path and os.access(path, os.X_OK) and "shims" not in Path(path).parts})
 
@@ -36,7 +36,7 @@ def short(path):
 
 @functools.cache
 def ask(python, expression):
-    """What an expression is in a Python, as text; None when that Python does not run."""
+    """The value of an expression in a Python, as text; None when that Python does not run."""
     script = f"import ctypes, sys, sysconfig; print({expression})"
     done = subprocess.run([python, "-B", "-c", script], capture_output=True, text=True, timeout=60)
     return None if done.returncode else done.stdout.strip()
@@ -53,7 +53,7 @@ def debug(python):
 
 
 def run(python, script, **environment):
-    """The outcome of a script, which can import what is in this folder and in the package."""
+    """The outcome of a script, which can import modules of this folder and of the package."""
     path = os.pathsep.join([str(HERE), str(ROOT / "python")])
     return subprocess.run([python, "-B", "-X", "faulthandler", "-c", script], cwd=HERE, timeout=300,
                           capture_output=True, text=True,
@@ -61,7 +61,7 @@ def run(python, script, **environment):
 
 
 def check(python, script, **environment):
-    """A script must end well and say nothing."""
+    """A script must succeed without output."""
     done = run(python, script, **environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stdout + done.stderr
 
@@ -69,7 +69,7 @@ def check(python, script, **environment):
 def embedding(python):
     """The command before a program that embeds this Python, and its shared library; else None.
 
-    Those of get_pythons.sh bring their own: `with-pythonX.Y LIBRARY` says where it is."""
+        For those of get_pythons.sh: `with-pythonX.Y LIBRARY` prints its path."""
     wrapper = Path(python).with_name("with-" + Path(python).name)
     if wrapper.exists():
         done = subprocess.run([wrapper], capture_output=True, text=True)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the library from Python, with NumPy as the judge, through ctypes and through cffi.
+# Tests of the library from Python, with NumPy as the reference, through ctypes and through cffi.
 #
 #   run.sh [LIBRARY [PYTEST_ARGUMENTS...]]      default: target/lib/libdlpack_rs.so
 set -eu

@@ -21,7 +21,7 @@ from dlpack_rs.abi import enums
 # For other processes.
 PATHS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 HEADERS = [(abi.include() / name).read_text() for name in ("dlpack.h", "dlpack_rs.h")]
-# Macros that stand for no number.
+# Macros that are not numbers.
 NO_NUMBER = {"DLPACK_EXTERN_C", "DLPACK_DLL", "DLRS_API", "DLRS_INIT", "DLPACK_DLPACK_H_",
              "DLPACK_RS_H_"}
 
@@ -168,7 +168,7 @@ def test_the_cffi_module_needs_no_parser():
 
 
 class Once:
-    """A producer of a tensor, which goes with it."""
+    """A producer of a tensor, freed with it."""
 
     def __init__(self, tensor):
         out = py_object()
@@ -190,7 +190,7 @@ def taken(tensor):
 
 
 def test_wrap_uses_the_address_of_the_array():
-    """Random shapes and strides over a buffer: the elements, or ValueError where one is outside."""
+    """Random shapes and strides over a buffer: the elements, or ValueError if out of bounds."""
     rng, accepted = random.Random(46), 0
     for _ in range(400):
         dtype = rng.choice(["int8", "uint16", "float32", "complex128"])

@@ -1,4 +1,4 @@
-"""The functions for bindings, through ctypes: what a framework's own Python glue is made of."""
+"""The functions for bindings, through ctypes: the parts of a framework's Python bindings."""
 
 import builtins
 import ctypes
@@ -22,7 +22,7 @@ KEYWORDS = "stream", "max_version", "dl_device", "copy"
 
 
 class Memory:
-    """Some object that owns memory."""
+    """An object that owns memory."""
 
     def __init__(self, values=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)):
         self.values = (ctypes.c_double * len(values))(*values)
@@ -47,7 +47,7 @@ def wrap(memory, flags=0, **of):
 
 def export_desc(memory, flags=0, request=None, **of):
     out, tensor, asked = c_void_p(), memory.describe(**of), None
-    objects = tuple(request or ())  # they live until the call is over
+    objects = tuple(request or ())  # alive until the call returns
     if objects:
         asked = byref(dlrs_py_request(sizeof(dlrs_py_request), *map(id, objects)))
     call(lib.dlrs_py_export_desc, byref(tensor), flags, id(memory), asked, byref(out))
@@ -121,7 +121,7 @@ def test_export_desc_implements_dlpack(version, name):
     del capsule, t
     assert references(memory) == before
     del_me = export_desc(memory, request=(None, version, None, None))
-    del del_me  # nobody took it
+    del del_me  # not consumed
     assert references(memory) == before
     assert '"dltensor"' in repr(export_desc(memory))
 
@@ -298,7 +298,7 @@ def test_error_prefix_of_the_framework(prefix, text):
     ([], BufferError),
     ([(219, 0, b"TypeError")], TypeError),
     ([(200, 0, b"KeyboardInterrupt")], KeyboardInterrupt),
-    ([(200, 0, b"IndexError"), (219, 0, b"TypeError")], IndexError),  # the first that fits
+    ([(200, 0, b"IndexError"), (219, 0, b"TypeError")], IndexError),  # the first match
     ([(218, 0, b"TypeError"), (300, 0, b"TypeError")], BufferError),
     ([(219, 10, b"TypeError")], TypeError),
     ([(219, 4, b"TypeError"), (200, 10, b"OSError")], OSError),
@@ -315,7 +315,7 @@ def test_a_kind_must_be_an_exception(name):
 
 def test_all_builtin_exceptions_are_kinds():
     for name, kind in vars(builtins).items():
-        of_text = "Unicode" not in name and "ExceptionGroup" not in name  # they want more arguments
+        of_text = "Unicode" not in name and "ExceptionGroup" not in name  # need more arguments
         if isinstance(kind, type) and issubclass(kind, BaseException) and of_text:
             assert type(raised_as(failure(), [(219, 0, name.encode())])) is kind
 
@@ -336,7 +336,7 @@ def test_invalid_offsets_of_parts_are_ignored():
 # --- Options of an import ---------------------------------------------------------------------
 
 class Speaks:
-    """Speaks every protocol that it is given, and notes which were asked."""
+    """Supports the given protocols, and records which were called."""
 
     def __init__(self, *protocols):
         self.protocols, self.asked = protocols, []
@@ -462,7 +462,7 @@ def test_limits_reject_and_release_the_object(limits, match, copy):
 
 def test_the_device_type_is_that_of_the_copy():
     assert import_(np.ones(3), dl_device=(1, 0), device_types=1 << 1).device == (1, 0)
-    managed = wrap(Memory(), device=(13, 0))  # the CPU reaches it
+    managed = wrap(Memory(), device=(13, 0))  # CPU-accessible
     assert import_(managed, device_types=1 << 13).device == (13, 0)
     with pytest.raises(BufferError, match="type of device"):
         import_(managed, dl_device=(1, 0), device_types=1 << 13)

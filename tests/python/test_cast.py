@@ -4,8 +4,8 @@
 
 Needs numpy and ml_dtypes. Compared bit for bit, except that of a NaN with payload bits (float16,
 float32, float64) only the sign counts. Where NumPy or ml_dtypes round twice (through float32 on
-the way to 16 bits and fewer), or where C leaves the answer open (float to int out of range), the
-expected value is computed here with exact arithmetic instead.
+the way to 16 bits and fewer), or where C leaves the result undefined (float to int out of range),
+the expected value is computed here with exact arithmetic instead.
 """
 
 import ctypes as c
@@ -143,7 +143,7 @@ def edges(name, rng):
 
 
 def to_odd(values):
-    """float64 as float32 with the last bit set when something was lost: rounding it again is safe."""
+    """float64 as float32 with the last bit set if inexact, so that rounding again is safe."""
     near = values.astype("f4")
     back, bits = near.astype("f8"), near.view("u4").copy()
     even = bits & 1 == 0
@@ -237,7 +237,7 @@ def main():
             got = ours(values, source, target)
             n, wrong = compare(got, expected(values, source, target), source, target, values)
             compared, pairs, failed = compared + n, pairs + 1, failed + (wrong > 0)
-            # The same with strides, and with a few elements (no table).
+            # The same with strides, and with a few elements (without a table).
             every = ours(values[::-3], source, target)
             few = ours(values[:100].copy(), source, target)
             if every.tobytes() != got[::-3].tobytes() or few.tobytes() != got[:100].tobytes():

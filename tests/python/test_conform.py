@@ -1,7 +1,7 @@
 """The conformance kit finds faults: libraries with one planted fault each, and those without.
 
 The faulty producer is a Tensor whose exports are edited; the faulty consumer is written here, in
-Python, and is correct but for its fault.
+Python, and correct except for its fault.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def violated(library, ids=None, seconds=30):
-    """Identifiers of the checks that speak against a library, with their outcomes."""
+    """Identifiers of the checks that find a violation, with their outcomes."""
     found = {}
     for check in conform.CHECKS.values():
         if (ids is None or check.id in ids) and not check.ends:
@@ -43,7 +43,7 @@ def violated(library, ids=None, seconds=30):
 
 
 class Edited:
-    """A Tensor, and what is done to each struct that it exports."""
+    """A Tensor, and an edit of each struct that it exports."""
 
     edit = staticmethod(lambda export, keywords: None)
 
@@ -54,7 +54,7 @@ class Edited:
         return self.tensor.__dlpack_device__()
 
     def __dlpack__(self, **keywords):
-        # A view has a struct of its own: an edit is not seen by the tensor and other exports.
+        # A view has a separate struct: an edit does not change the tensor and other exports.
         capsule = self.tensor.reshape(self.tensor.shape).__dlpack__(**keywords)
         type(self).edit(managed(capsule), keywords)
         return capsule
@@ -162,7 +162,7 @@ def test_a_correct_producer():
 
 
 class Keywords(Ours):
-    """A producer whose `__dlpack__` treats its keywords in one wrong way."""
+    """A producer whose `__dlpack__` handles its keywords in one wrong way."""
 
     def __init__(self, change):
         super().__init__()
@@ -274,7 +274,7 @@ def test_the_end_of_a_process_is_a_crash():
 
 
 class Taken:
-    """A tensor that the consumer below took: shared, and freed with the object."""
+    """A tensor that the consumer below imported: shared, and freed with the object."""
 
     def __init__(self, struct, faults):
         self.struct, self.faults = struct, faults
@@ -316,7 +316,7 @@ class Taken:
 
 
 class Consumer(conform.Library):
-    """A from_dlpack in Python: host memory, shared or refused."""
+    """A from_dlpack in Python: host memory, shared or rejected."""
 
     name = "python"
 
@@ -360,7 +360,7 @@ class Consumer(conform.Library):
         return taken
 
     def check(self, struct):
-        """Raises BufferError for what it does not take; its capsule frees it then."""
+        """Raises BufferError for unsupported tensors; the capsule then frees them."""
         tensor, faults = struct.dl_tensor, self.faults
         refuse = {
             "takes any version": is_versioned(struct) and struct.version.major != 1,
@@ -447,7 +447,7 @@ def test_checks_that_crash_and_checks_that_hang():
 
 
 class Again(Ours):
-    """What it takes is exported again without a flag."""
+    """Re-exports its import without a flag."""
 
     def __init__(self, flag):
         super().__init__()
@@ -466,7 +466,7 @@ def test_a_missing_read_only_flag_is_detected(flag, check):
 
 
 def forgetful_table():
-    """The exchange API of Tensor, but what is taken is said to be writable."""
+    """The exchange API of Tensor, but imports are marked as writable."""
     table = abi.DLPackExchangeAPI.from_buffer_copy(abi.DLPackExchangeAPI.from_address(
         capsules.get_pointer(dlpack_rs.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")))
     kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -626,7 +626,7 @@ def test_every_check_of_devices_was_seen_to_fail():
 
 
 def command(*arguments, **options):
-    """`python -m dlpack_rs conform`, with the package that this process has."""
+    """`python -m dlpack_rs conform`, with this process's package."""
     options.setdefault("env", environment())
     return subprocess.run([sys.executable, "-B", "-m", "dlpack_rs", "conform", *arguments],
                           capture_output=True, text=True, timeout=300, **options)

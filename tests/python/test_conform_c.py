@@ -1,4 +1,4 @@
-"""The conformance kit for C on the exchange API of Tensor, which only a process with Python has."""
+"""The conformance kit for C on the exchange API of Tensor, which needs a process with Python."""
 
 import ctypes
 import shutil

@@ -1,4 +1,4 @@
-"""Copies, overlaps and memory orders against NumPy's own."""
+"""Copies, overlaps and memory orders against NumPy's."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from views import (DTYPES, addresses, elements_overlap, random_bytes, random_des
                    random_view)
 
 OVERLAP_DST, OVERLAP_SRC_DST = 304, 305
-EXTENTS = [6, 14]  # few elements go by plain loops
+EXTENTS = [6, 14]  # few elements are copied by plain loops
 
 
 def test_clone_is_numpys_copy(dlpack):
@@ -110,7 +110,7 @@ def test_overlap_is_numpys_exact_answer(dlpack):
             assert verdict(dlpack, source, target, allow_overlap=True) == 0
             after = memory.copy()
             memory[...] = before
-            target[...] = values  # not `source`: in one dimension NumPy 2.4 gets that wrong
+            target[...] = values  # not `source`: NumPy 2.4 is wrong there in one dimension
             assert after.tobytes() == memory.tobytes()
     assert min(seen.values()) > 100, seen
 

@@ -1,4 +1,4 @@
-"""What goes in comes back: dtypes, layouts, flags, values, and the address itself."""
+"""Round trips preserve dtypes, layouts, flags, values, and the address."""
 
 import ml_dtypes
 import numpy as np
@@ -25,7 +25,7 @@ class Old:
 
 
 def check_same(dlpack, array):
-    """Takes an array, and says what must be true of the tensor and of NumPy's array of it."""
+    """Imports an array, and returns the expected properties of the tensor and of NumPy's array."""
     tensor = dlpack.from_dlpack(array)
     tensor.validate()
     assert tensor.shape == array.shape
@@ -105,7 +105,7 @@ def test_read_only_stays_read_only(dlpack):
     assert tensor.flags == dlpack.READ_ONLY
     assert not np.from_dlpack(tensor).flags.writeable
     with pytest.raises(BufferError, match="DLRS_READ_ONLY"):
-        tensor.__dlpack__()  # legacy: nobody would know
+        tensor.__dlpack__()  # legacy: not transmitted
     assert tensor.ref_count == 1
     assert np.from_dlpack(tensor.clone()).flags.writeable
 

@@ -1,4 +1,4 @@
-"""The module and its type Tensor, with NumPy as the judge of every view."""
+"""The module and its type Tensor, with NumPy as the reference for every view."""
 
 import ctypes
 import gc
@@ -34,7 +34,7 @@ CHEAP = settings(max_examples=300, deadline=None, database=None)
 
 
 def same(tensor, array, shared=True):
-    """The tensor is that array: its description, values, memory."""
+    """The tensor equals that array: its description, values, memory."""
     assert type(tensor) is Tensor
     assert tensor.shape == array.shape and tensor.ndim == array.ndim
     assert tensor.dtype == array.dtype.name and tensor.itemsize == array.dtype.itemsize
@@ -163,7 +163,7 @@ def test_impossible_arguments_raise_errors(call, kind, words):
 
 @pytest.mark.parametrize("name", ["float128", "float999x", "flaot32", "float33", "", "float32x0"])
 def test_invalid_dtypes(name):
-    """A wrong argument: the message names it, repeats it, and says how others are written."""
+    """A wrong argument: the message names it, repeats it, and shows valid ones."""
     for call in [m.empty(2, "int8").view, lambda dtype: m.empty(2, dtype)]:
         refuses(ValueError, f'dtype.*"{name}".*DLRS_', call, name)
 
@@ -191,7 +191,7 @@ def test_random_arrays_round_trip(seed):
     tensor = m.from_dlpack(array)
     assert tensor.readonly == (not array.flags.writeable)
     same(tensor, array)
-    # Again, now that it has been shared.
+    # Again, now that it is shared.
     same(tensor, array)
     same(m.from_dlpack(tensor), array)
     assert tensor.tolist() == array.tolist() or array.dtype.kind in "fc"
@@ -241,15 +241,15 @@ def test_producers_of_all_ages():
     array = np.arange(6.0).reshape(2, 3)
     old = m.from_dlpack(Old(array))
     same(old.copy(), array, shared=False)
-    assert old.data_ptr == array.ctypes.data and old.readonly  # the legacy struct cannot say
+    assert old.data_ptr == array.ctypes.data and old.readonly  # not in the legacy struct
     with pytest.raises(BufferError):
-        old.__dlpack__()  # nor can it go out by it
+        old.__dlpack__()  # nor exportable by it
     known = m.from_dlpack(Old(array), legacy_writable=True)
     assert known.data_ptr == array.ctypes.data and not known.readonly
     same(m.from_dlpack(known.__dlpack__(), legacy_writable=True), array)
     assert m.from_dlpack(Old(array), legacy_writable=False).readonly
     array.flags.writeable = False
-    assert m.from_dlpack(array, legacy_writable=True).readonly  # this one can say
+    assert m.from_dlpack(array, legacy_writable=True).readonly  # this one can express it
     array.flags.writeable = True
     same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)
     same(m.from_dlpack(array.__dlpack__(max_version=(1, 0))), array)  # a capsule
@@ -272,7 +272,7 @@ def test_producers_of_all_ages():
 
 
 class Forger:
-    """A producer whose tensor is what `change` makes of an honest one; counts deleter calls."""
+    """A producer whose tensor is a valid one edited by `change`; counts deleter calls."""
 
     def __init__(self, change):
         self.deleted, self.numbers = 0, (ctypes.c_int64 * 130)(2, 3, 3, 1)
@@ -419,12 +419,12 @@ def arrays(draw):
 def test_basic_indexing(array, data):
     key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
     items = key if type(key) is tuple else (key,)
-    dotted = any(item is ... for item in items)  # then NumPy gives an array even of one element
+    dotted = any(item is ... for item in items)  # then NumPy returns an array even for one element
     same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
 
 
 def test_tuple_subclasses_as_keys():
-    """A subclass is one; what only claims to be one by __class__ is not."""
+    """A subclass is accepted; an object that only claims to be one by __class__ is not."""
     Pair = type("Pair", (tuple,), {})
     Claims = type("Claims", (), {"__class__": tuple})
     t = m.from_dlpack(np.arange(6.0).reshape(2, 3))
@@ -526,7 +526,7 @@ def test_buffer(seed):
     rng = np.random.default_rng(seed)
     array = random_view(rng)
     t = m.from_dlpack(array)
-    refuses(TypeError, "bytes-like", memoryview, t)  # nobody reads bytes by mistake
+    refuses(TypeError, "bytes-like", memoryview, t)  # prevents reading bytes by mistake
     view = t.memoryview()
     assert view.readonly is t.readonly and view.shape == array.shape
     assert view.itemsize == array.itemsize and view.nbytes == array.nbytes
@@ -571,7 +571,7 @@ def test_numpy():
     assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
 
 
-# --- Leaks, threads, exceptions on their way --------------------------------------------------
+# --- Leaks, threads, pending exceptions -------------------------------------------------------
 
 def rss():
     with open("/proc/self/statm") as file:
@@ -579,7 +579,7 @@ def rss():
 
 
 def steady(work, count=100_000):
-    """Work, many times, leaves memory and references as they were."""
+    """Repeated work leaves memory and references unchanged."""
     base = np.arange(12.0).reshape(3, 4)
     work(base, 2000)
     gc.collect()
@@ -652,7 +652,7 @@ def test_threads_share_tensors():
     def work():
         try:
             for t in shared:
-                # Whoever comes first puts the tensor into a block; all see the same.
+                # The first thread puts the tensor into a block; all see the same one.
                 assert t.T.data_ptr == t[0, :].data_ptr == array.ctypes.data
                 assert np.from_dlpack(t).sum() == array.sum()
                 assert np.from_dlpack(t.T.copy()).sum() == array.sum()

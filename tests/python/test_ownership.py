@@ -1,4 +1,4 @@
-"""Who frees what, and when: exactly once, whatever goes wrong on the way."""
+"""Ownership: everything is freed exactly once, whatever fails on the way."""
 
 import ctypes
 import gc
@@ -19,7 +19,7 @@ LEGACY_AND_VERSIONED = pytest.mark.parametrize("max_version", [None, (1, 3)],
 
 
 class Answers:
-    """Answers with a capsule made before."""
+    """Returns a capsule created earlier."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -40,7 +40,7 @@ def counted(dlpack):
 
 
 def settle():
-    """Until nothing more is due."""
+    """Until no more callbacks are due."""
     gc.collect()
     while capsules.sweep():
         gc.collect()
@@ -62,7 +62,7 @@ class Pointer:
         self.pointer = pointer
 
 
-# A NULL buffer of capacity 0 asks for the length; a batch of none is copied; none waits.
+# A NULL buffer of capacity 0 queries the length; an empty batch is copied; no streams wait.
 NOTHING_IS_FINE = ("dlrs_dtype_format", "dlrs_device_format", "dlrs_copy_batch",
                    "dlrs_release_drain")
 
@@ -111,7 +111,7 @@ FREE_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Raw:
-    """Callbacks as the C library itself knows them, in the order in which C calls them."""
+    """Callbacks as the C library receives them, in the order in which C calls them."""
 
     def __init__(self):
         self.ran, self.alive = [], FREE_FN(lambda key: self.ran.append(key))
@@ -217,7 +217,7 @@ def test_names_of_capsules_outlive_everything(dlpack):
     np.from_dlpack(Answers(capsule))
     assert '"used_dltensor_versioned"' in repr(capsule)
     del names
-    assert sys.getrefcount(capsules.VERSIONED) > 2  # one reference is never given back
+    assert sys.getrefcount(capsules.VERSIONED) > 2  # one reference is never released
 
 
 # X09: capsules.
@@ -271,7 +271,7 @@ def test_failing_between_taking_and_renaming(dlpack, max_version, error, monkeyp
         patch.setattr(dlpack, "call", fail)
         with pytest.raises(error):
             dlpack.from_dlpack(Answers(capsule))
-    assert "used" not in repr(capsule)  # it owns its tensor again: the next one may have it
+    assert "used" not in repr(capsule)  # it owns its tensor again: the next consumer may take it
     again = dlpack.from_dlpack(Answers(capsule))
     assert again.address == address and not ran
     del again, capsule
@@ -295,7 +295,7 @@ def test_a_failed_import_takes_no_ownership(dlpack, max_version):
 
 @LEGACY_AND_VERSIONED
 def test_releasing_capsules_with_a_pending_exception(dlpack, max_version):
-    """What crashes every capsule destructor that is written in Python."""
+    """The case that crashes every capsule destructor written in Python."""
     tensor, ran = counted(dlpack)
 
     def consume(*_):
@@ -370,7 +370,7 @@ def test_closing_twice_and_using_afterwards(dlpack):
 
 
 def test_a_chain_of_imports_and_exports(dlpack):
-    """NumPy -> library -> tvm-ffi -> library -> NumPy: one memory, every reference given back."""
+    """NumPy -> library -> tvm-ffi -> library -> NumPy: one memory, every reference released."""
     array = np.arange(64, dtype=np.float32)
     before = sys.getrefcount(array)
     ran = []
@@ -430,7 +430,7 @@ def test_many_exchanges_leak_no_memory(dlpack):
             elif number % 4 == 1:
                 tensor.clone()
             elif number % 4 == 2:
-                tensor.__dlpack__()  # taken by nobody
+                tensor.__dlpack__()  # never consumed
             else:
                 tensor.attach(int)
 

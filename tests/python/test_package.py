@@ -1,4 +1,4 @@
-"""The package dlpack_rs: what it offers, what it says about exports, what its command line does."""
+"""The package dlpack_rs: its contents, its statements about exports, its command line."""
 
 import ast
 import gc
@@ -28,7 +28,7 @@ def run(*words, cwd=None):
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
-# --- What there is ----------------------------------------------------------------------------
+# --- Contents ---------------------------------------------------------------------------------
 
 
 def test_the_version_is_the_librarys():
@@ -59,7 +59,7 @@ def test_every_type_code_of_dlpack_has_a_name():
 
 
 def test_importing_loads_little():
-    """The command line, the ABI and inspection stay outside until they are asked for; no ctypes."""
+    """The command line, the ABI and inspection are imported on demand only; no ctypes."""
     code = ("import sys; before = set(sys.modules); import dlpack_rs; "
             "print(*sorted(set(sys.modules) - before))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
@@ -92,7 +92,7 @@ def test_loading_again_leaves_no_reference():
 
 
 def test_a_library_without_the_module(tmp_path):
-    """As the one for C is: the names that need the module say so, all else works."""
+    """As the one for C: names that need the module raise a clear error, all else works."""
     if not shutil.which("gcc"):
         pytest.skip("needs gcc")
     (tmp_path / "empty.c").write_text("int nothing;")
@@ -236,7 +236,7 @@ def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
 def test_inspection_of_read_only_and_overlapping_memory():
     seen = dlpack_rs.inspect(np.broadcast_to(np.arange(3), (4, 3)))
     assert seen.read_only and seen.overlapping and "BufferError" in seen.legacy_error
-    assert set(seen.keywords.values()) == {"yes"}  # a legacy capsule cannot say read-only
+    assert set(seen.keywords.values()) == {"yes"}  # a legacy capsule cannot express read-only
     assert dict((c.name, why) for c, _, why in seen.consumers)["torch"].startswith("but ignores")
 
 
@@ -246,7 +246,7 @@ class Old:
 
 
 class Forged:
-    """An export that no consumer should trust."""
+    """An export that every consumer should reject."""
 
     def __dlpack__(self, max_version=None):
         capsule = np.arange(3).__dlpack__(max_version=(1, 0))

@@ -1,4 +1,4 @@
-"""Tensor.layout and the pictures of notebooks, against where NumPy says that elements are."""
+"""Tensor.layout and the pictures of notebooks, against NumPy's positions of elements."""
 
 import pydoc
 import random
@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def views(count, seed=46):
-    """Random views of a buffer whose elements are their own places: the values are the oracle."""
+    """Random views of a buffer whose elements are their positions: the values are the oracle."""
     rng = random.Random(seed)
     for _ in range(count):
         dtype = rng.choice(["uint8", "int16", "float32", "float64", "complex128"])
@@ -30,7 +30,7 @@ def views(count, seed=46):
 
 
 def places(view):
-    """The place of each element, and the byte address of the first place."""
+    """The position of each element, and the byte address of the first position."""
     found = view.ravel().real.astype(int)
     return (found - found.min()).tolist(), np.lib.array_utils.byte_bounds(view)[0]
 
@@ -78,7 +78,7 @@ def centre(corner):
 
 
 def check_way(svg, at, corners):
-    """The order of visits goes through the middles of the places."""
+    """The line of the iteration order passes through the middles of the cells."""
     way, = (path for path in svg.iter(f"{SVG}path") if "data-order" in path.keys())
     found = numbers(way.get("d"))
     assert list(zip(found[::2], found[1::2])) == [centre(corners[place]) for place in at]
@@ -140,7 +140,7 @@ def test_large_tensors_are_bars():
     order = list(dict.fromkeys(int(box.get("data-axis")) for box in bars))
     assert order == sorted(range(4), key=lambda axis: -abs(array.strides[axis])) == [0, 3, 1, 2]
     for axis in order:
-        # A block of an axis is all that smaller strides reach.
+        # A block of an axis is the range of the smaller strides.
         smaller = [i for i in range(4) if abs(array.strides[i]) < abs(array.strides[axis])]
         block = array[tuple(slice(None) if i in smaller else 0 for i in range(4))]
         low, high = np.lib.array_utils.byte_bounds(block)
@@ -203,7 +203,7 @@ def test_inspections_are_tables_with_a_picture():
 
 
 def test_picture_colours_are_readable_light_and_dark():
-    """No colour but those that are seen on both grounds, and no names that could collide."""
+    """Only colours that are readable on light and dark, and no names that could collide."""
     for view in (np.zeros((4, 6))[:, ::2], np.zeros((400, 6))[:, ::2]):
         html = dlpack_rs.from_dlpack(view)._repr_html_()
         colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', html)) - {"none", "currentColor"}

@@ -1,6 +1,6 @@
-"""Pointer arguments of every function of the header, generated from its declarations: the first that
-is NULL and must not be is refused, then the first that is not aligned, before anything else that is
-wrong; and a variable for a result is NULL afterwards."""
+"""Pointer arguments of every function of the header, generated from its declarations: the first
+NULL that is not allowed is rejected, then the first misaligned one, before any other error; and a
+variable for a result is NULL afterwards."""
 
 import ctypes as c
 
@@ -9,12 +9,12 @@ import pytest
 from dlpack_rs import abi
 from dlpack_rs.abi import _declarations as header
 
-# What lies behind every pointer: no struct of ours, and no size of one, is right.
+# The bytes behind every pointer: no struct of ours, and no struct size, is valid.
 BAD = 0x09
 OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_options",
                   "dlrs_pool_options", "dlrs_print_options", "dlrs_py_import_options",
                   "dlrs_py_error_options", "c_ulong", "c_size_t")
-# Others that may be NULL, by place. An array of extents is asked for where its count has been read.
+# Others that may be NULL, by index. An array of extents is required where its count is nonzero.
 OPTIONAL = {
     "dlrs_allocator_set": {2, 3}, "dlrs_backend_set": {2, 3}, "dlrs_copy_batch": {5},
     "dlrs_mem_info": {2, 3}, "dlrs_release_drain": {1}, "dlrs_tensor_new": {1},
@@ -37,12 +37,12 @@ NEEDED = {
 }
 # Pointers to pointers that are inputs.
 INPUTS = {"dlrs_copy_batch": {2, 3}, "dlrs_py_request_parse": {1}}
-# Handles of others, which stay as they are.
+# Foreign handles, which stay unchanged.
 UNTOUCHED = {"dlrs_stream_from_py": {3}}
 
 
 def pointee(kind):
-    """What a POINTER points to, or None."""
+    """The target type of a POINTER, or None."""
     if kind is c.c_char_p:
         return c.c_char
     return getattr(kind, "_type_", None) if issubclass(kind, c._Pointer) else None
@@ -79,7 +79,7 @@ def functions():
 
 
 class Call:
-    """One call: what each pointer is, "good" (aligned, what lies there is not), "null" or "odd"."""
+    """One call: each pointer is "good" (aligned, with invalid content), "null" or "odd"."""
 
     def __init__(self, name, parameters):
         self.name, self.parameters = name, parameters
@@ -92,7 +92,7 @@ class Call:
         start = -c.addressof(memory) % 64
         self.memory[parameter.place] = memory
         at = c.addressof(memory) + start + (1 if how == "odd" else 0)
-        if parameter.taken and how == "good":  # a tensor that is none
+        if parameter.taken and how == "good":  # not a valid tensor
             c.c_size_t.from_address(at).value = at + 64
         return at
 

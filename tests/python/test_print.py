@@ -1,4 +1,4 @@
-"""The library's text is NumPy's own."""
+"""The library's text equals NumPy's."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""The end of the interpreter, forks, threads and programs, each in a process of its own."""
+"""The end of the interpreter, forks, threads and programs, each in a separate process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Copies that no backend of ours makes: the producer is asked for them. A stand-in is the producer.
+"""Copies that no backend supports: the producer is asked to copy. A stand-in is the producer.
 
 Its tensors claim to be on a oneAPI device, or on CUDA's without a driver; their memory is NumPy's.
 """
@@ -22,7 +22,7 @@ SHARED = {"max_version": (1, 3)}
 
 
 class StandIn:
-    """A producer that notes what it is asked, and which of its tensors are not freed yet."""
+    """A producer that records its calls, and its live tensors."""
 
     def __init__(self, answer=None, device=ONEAPI, **own):
         self.array, self.device, self.own = ones(), device, own
@@ -40,7 +40,7 @@ class StandIn:
         return self.give(self.array, self.device, **self.own)
 
     def give(self, array, device, flags=0, legacy=False, **changes):
-        """A capsule with a struct of its own over an array."""
+        """A capsule with a new struct over an array."""
         struct = (abi.DLManagedTensor if legacy else abi.DLManagedTensorVersioned)()
         if not legacy:
             struct.version.major, struct.version.minor, struct.flags = 1, 3, flags
@@ -87,7 +87,7 @@ def test_the_producer_copies_if_no_backend_can(take, device):
     producer = StandIn(device=device)
     copied = take(producer, copy=True)
     assert producer.asked == [SHARED, {**SHARED, "copy": True}]
-    assert len(producer.live) == 1  # what was looked at first is freed
+    assert len(producer.live) == 1  # the first export is freed
     (_, _, array), = producer.live.values()
     assert facts(copied) == (device, abi.IS_COPIED, array.ctypes.data)
     assert array is not producer.array
@@ -107,7 +107,7 @@ def test_an_unneeded_copy_is_not_requested(take):
 
 
 def test_another_device(take):
-    """A producer that does not mind dl_device alone is asked for a copy there."""
+    """A producer that ignores dl_device without a copy is asked for a copy there."""
     for copy in (None, True):
         producer = StandIn()
         copied = take(producer, device=CPU, copy=copy)
@@ -123,7 +123,7 @@ def test_another_device(take):
 
 
 def test_copies_without_the_copied_flag(take):
-    """A copy need not be flagged; a legacy one cannot be, and is nobody else's."""
+    """A copy need not be flagged; a legacy one cannot be, and has no other owner."""
     for flags, legacy in ((0, False), (0, True)):
         producer = StandIn(lambda self, device: self.give(ones(), device, flags, legacy))
         assert facts(take(producer, copy=True))[:2] == (ONEAPI, 0)
@@ -167,7 +167,7 @@ def test_an_unknown_version_is_not_consumed(take):
 
 
 def test_other_requirements_apply_to_the_copy():
-    """Options of the C ABI: the copy is taken as it is, so it must be as it is wanted."""
+    """Options of the C ABI: the copy is returned as it is, so it must match the request."""
     read_only = StandIn(flags=abi.READ_ONLY)
     assert import_(read_only, writable=1).flags == abi.IS_COPIED and len(read_only.asked) == 2
     with pytest.raises(BufferError, match="not dense as requested"):
@@ -186,7 +186,7 @@ def test_the_stream_is_passed_again():
 
 
 def with_exchange_api(*bases):
-    """A stand-in whose type has the exchange API: it hands out what __dlpack__ would."""
+    """A stand-in whose type has the exchange API: it exports the same tensors as __dlpack__."""
     def hand_out(obj, out):
         address = capsules.get_pointer(obj.give(obj.array, obj.device), capsules.VERSIONED)
         ctypes.c_void_p.from_address(out).value = address
@@ -234,4 +234,4 @@ def test_no_references_are_leaked(take):
         counts.append([sys.getrefcount(producer) for producer in producers])
         blocks.append(sys.getallocatedblocks())
     assert counts[1] == counts[2]
-    assert blocks[2] - blocks[1] < 100  # one a round would be 200
+    assert blocks[2] - blocks[1] < 100  # one per round would be 200

@@ -34,7 +34,7 @@ def ones():
 
 
 class Watched(np.ndarray):
-    """An array that can be watched: `watch(a)` is None when it has gone."""
+    """An array with weak references: `watch(a)` is None after it was freed."""
 
 
 def watched():
@@ -100,7 +100,7 @@ def test_an_import_keeps_and_releases_the_object():
 
 
 class Fake:
-    """A producer whose `__dlpack__` takes some keywords only, and which notes what it was asked."""
+    """A producer whose `__dlpack__` accepts some keywords only, and which records its calls."""
 
     def __init__(self, takes, make=None):
         self.takes, self.calls = takes, []
@@ -190,7 +190,7 @@ def test_a_consumed_capsule():
         import_(Fake(NEW, lambda **_: used))
     with pytest.raises(ValueError, match="consumed before"):
         consume(used)
-    # A capsule itself may be imported, once.
+    # A capsule object may be imported, once.
     fresh = ones().__dlpack__()
     assert np.array_equal(np.from_dlpack(import_(fresh)), ones())
     with pytest.raises(ValueError, match="consumed before"):
@@ -231,7 +231,7 @@ def test_tvm_ffi_both_ways():
 
 
 class Table:
-    """An exchange API of ours, through ctypes: what a framework might do wrong."""
+    """An exchange API in ctypes, with the mistakes that a framework might make."""
 
     FROM = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, c_void_p)
 
@@ -297,7 +297,7 @@ def test_x05_tables():
     assert np.array_equal(np.from_dlpack(import_(obj)), ones()) and not obj.calls
     newer = Table(hands_out, major=2, previous=good)
     assert np.array_equal(np.from_dlpack(import_(with_table(newer))), ones())
-    # Another major only, a cycle, a hole: `__dlpack__` serves.
+    # Only another major, a cycle, a gap: `__dlpack__` is called.
     cycle = Table(hands_out, major=2)
     cycle.table.header.prev_api = ctypes.pointer(cycle.table.header)
     for table in (Table(hands_out, major=2), cycle, Table(hands_out, holes=[1]),
@@ -310,7 +310,7 @@ def test_x05_tables():
         obj = type("Odd", (Fake,), {"__dlpack_c_exchange_api__": other})(NEW)
         import_(obj)
         assert len(obj.calls) == 1
-    # Only the type is asked.
+    # Only the type's table is used.
     obj = Fake(NEW)
     obj.__dlpack_c_exchange_api__ = good.capsule
     import_(obj)
@@ -319,7 +319,7 @@ def test_x05_tables():
 
 def failing(raised):
     """An object of a type whose table fails: without an exception, or with this one. A C function
-    sets it, as PyObject_Size does with what `__len__` raises."""
+        sets it, as PyObject_Size does with the exception of `__len__`."""
     obj = with_table(Table(lambda obj, out: -1))
     if raised:
         def fails(_):
@@ -332,7 +332,7 @@ def failing(raised):
 
 @pytest.mark.parametrize("raised", [None, RuntimeError("of its inside"), MemoryError("mine")])
 def test_an_exchange_api_that_fails(raised):
-    """`__dlpack__` is asked, which knows why; where there is none, the table's own words remain."""
+    """`__dlpack__` is called for its reason; where there is none, the table's error remains."""
     obj = failing(raised)
     assert np.array_equal(np.from_dlpack(import_(obj)), ones()) and len(obj.calls) == 1
 
@@ -396,7 +396,7 @@ def test_a_buffer_is_released():
     t = import_(source)
     with pytest.raises(BufferError):
         source.append(0)
-    # On a thread that Python does not know the time of: CDLL gives up the lock before the call.
+    # On a thread without a Python thread state: CDLL releases the GIL before the call.
     thread = threading.Thread(target=abi.lib.dlrs_release, args=(t.take(),))
     thread.start()
     thread.join()
@@ -450,7 +450,7 @@ def test_array_interfaces():
     ({"strides": (3, 4)}, BufferError), ({"shape": ("x", 3)}, TypeError),
     ({"shape": (2**70, 3)}, OverflowError), ({"data": (0, False)}, ValueError),
     ({"shape": (2**40, 2**40)}, ValueError),
-    # A buffer is the data itself: its bytes are no address, and these are too few.
+    # A buffer holds the data: its bytes are not an address, and these are too few.
     ({"data": b"ab"}, ValueError), ({"data": bytearray(b"a")}, ValueError),
     ({"data": array.array("Q", [4096, 0])}, ValueError), ({"data": memoryview(b"ab")}, ValueError),
     ({"data": bytes(24), "offset": 1}, ValueError), ({"data": bytes(24), "offset": -1}, ValueError),
@@ -565,13 +565,13 @@ def test_x09_consumed_and_unconsumed_capsules(make, fate):
     out = make(t)
     assert t.versioned is None
     name = CAPSULE_NAME(out)
-    if fate == "renamed":  # by a consumer with names of its own
+    if fate == "renamed":  # by a consumer with other capsule names
         pointer = GET_POINTER(out, name)
         SET_NAME(out, b"mine")
-    elif fate == "destructor":  # MLX: leaves the name, clears the destructor
+    elif fate == "destructor":  # MLX: keeps the name, clears the destructor
         pointer = GET_POINTER(out, name)
         SET_DESTRUCTOR(out, None)
-    elif fate == "borrowed":  # mpi4py: looks at it only
+    elif fate == "borrowed":  # mpi4py: only reads it
         assert GET_POINTER(out, name)
     elif fate == "consumed":
         taken = consume(out, 0)
@@ -612,7 +612,7 @@ def test_a_capsule_is_freed_with_a_pending_exception(make):
 
 
 def device_tensor():
-    """A tensor on a CUDA device that nobody has; its memory is never touched."""
+    """A tensor on a CUDA device that does not exist; its memory is never accessed."""
     shape = (ctypes.c_int64 * 1)(4)
     bare = abi.DLTensor(data=0x1000, device=abi.DLDevice(2, 0), ndim=1,
                            dtype=abi.DLDataType(2, 32, 1), shape=shape)
@@ -644,8 +644,8 @@ def test_tensorflow_deletes_and_leaves_the_name():
 
 
 def taken_as_by_jax(out):
-    """The tensor of a capsule, which is renamed and never destroyed by its producer: so do JAX and
-    nanobind."""
+    """The tensor of a capsule that the consumer renames and the producer never destroys, as with JAX
+        and nanobind."""
     pointer = GET_POINTER(out, b"dltensor")
     SET_NAME(out, b"used_dltensor")
     SET_DESTRUCTOR(out, None)
@@ -671,7 +671,7 @@ def test_jax_clears_the_destructor():
 def test_streams_of_a_device_without_driver():
     t = device_tensor()
     assert consume(export(t, stream=-1, max_version=(1, 0))).device == (2, 0)
-    for stream in (None, 1):  # the data is made on the default stream itself
+    for stream in (None, 1):  # the default stream itself writes the data
         assert consume(export(t, stream=stream, max_version=(1, 0))).device == (2, 0)
     for stream in (2, 0x1000):
         with pytest.raises(BufferError):
@@ -697,7 +697,7 @@ def test_a_foreign_tensor_without_context_is_boxed():
 
 
 def test_x06_calls_without_the_gil_fail():
-    # CDLL gives the lock up before the call: the most frequent mistake with ctypes.
+    # CDLL releases the GIL before the call: the most frequent mistake with ctypes.
     error = abi.dlrs_error(struct_size=ctypes.sizeof(abi.dlrs_error))
     out = pyabi.Versioned()
     assert abi.lib.dlrs_py_import(id(array), None, byref(out), byref(error)) == abi.DLRS_UNSUPPORTED
@@ -709,7 +709,7 @@ STATUSES = {value: name for name, value in vars(abi).items()
 
 
 def kind_of(name, status):
-    """The exception that fits a status: BufferError for what cannot be exchanged as requested."""
+    """The exception for a status: BufferError where the exchange is not possible as requested."""
     single = {"DEVICE_TYPE": BufferError, "DEVICE_ID": BufferError, "SHAPE_MISMATCH": ValueError,
               "VERSION": BufferError, "FLAGS": BufferError, "DTYPE_CODE": BufferError,
               "DTYPE_BITS": BufferError, "DTYPE_LANES": BufferError, "STRIDES_UNEVEN": BufferError,
@@ -785,7 +785,7 @@ def resident():
 
 
 def test_no_leak(leak_rounds):
-    """References stay as they are, and memory too, however often tensors are exchanged."""
+    """The numbers of references and the memory stay constant over many exchanges."""
     a, frozen, made = ones(), ones(), tvm_ffi.from_dlpack(ones())
     frozen.flags.writeable = False
     bad, buffer = np.zeros(2, object), array.array("d", [1, 2])

@@ -1,4 +1,4 @@
-"""Devices and streams of the Python functions: a CUDA of ours, whose memory is that of the host."""
+"""Devices and streams of the Python functions: a test backend for CUDA, in host memory."""
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_uint64, c_void_p, memmove
@@ -102,7 +102,7 @@ def driver():
 
 
 def on_device(array, device=(CUDA, 0)):
-    """A tensor of our CUDA over NumPy's memory."""
+    """A tensor of the test backend over NumPy's memory."""
     shape = (c_int64 * array.ndim)(*array.shape)
     bare = abi.DLTensor(data=array.ctypes.data, device=DLDevice(*device), ndim=array.ndim,
                            dtype=abi.DLDataType(2, 32, 1), shape=shape)
@@ -176,7 +176,7 @@ def test_pinned_memory_waits_for_a_readiness_record(driver, recorded):
 
 @pytest.mark.parametrize("stream", [None, -1, 1, 2, 0x1000])
 def test_the_stream_of_a_copy_in_memory_of_the_host_is_the_devices(driver, stream):
-    """dlpack#152: it is understood as one of where the data is; the copy is done when it is handed out."""
+    """dlpack#152: it counts as a stream of the data's device; the copy is done at the export."""
     a = ones()
     host = consume(export(on_device(a), stream=stream, dl_device=(1, 0), max_version=(1, 3)))
     assert host.device == (1, 0) and np.array_equal(np.from_dlpack(host), a)
@@ -213,7 +213,7 @@ def test_export_to_the_cpu_and_back(driver):
 def test_import_copies_to_the_cpu_if_the_producer_does_not(driver):
     a = ones()
     t = on_device(a)
-    old = Fake((), lambda **k: export(t))  # knows neither dl_device nor versions
+    old = Fake((), lambda **k: export(t))  # supports neither dl_device nor versions
     assert np.array_equal(np.from_dlpack(import_(old, dl_device=(1, 0))), a)
     with pytest.raises(BufferError, match="another device"):
         import_(old, dl_device=(1, 0), copy=-1)
@@ -262,14 +262,14 @@ def test_without_streams_dlpack_is_called():
 def test_cuda_array_interface(driver, stream, log):
     obj = Interface(ones(), "__cuda_array_interface__", stream=stream, version=3)
     t = import_(obj)
-    assert t.device == (CUDA, 1)  # as the driver says
+    assert t.device == (CUDA, 1)  # as the driver reports
     assert t.shape == (2, 3) and driver.log == log
     with pytest.raises(RuntimeError, match="ambiguous"):
         import_(Interface(ones(), "__cuda_array_interface__", stream=0))
 
 
 class Said(Fake):
-    """A producer that says where its data is, and gives a tensor of our CUDA or of the CPU."""
+    """A producer that reports its data's device, and exports one of the test CUDA or the CPU."""
 
     def __init__(self, device, takes=NEW, make=None):
         super().__init__(takes, make or (lambda **k: export(device_tensor(), max_version=(1, 3))))
@@ -325,7 +325,7 @@ def test_the_librarys_copy_runs_on_the_stream(driver):
 
 
 def test_managed_memory_by_the_exchange_api(driver):
-    """The framework's stream is asked for, and the consumer's waits for it."""
+    """The framework's stream is queried, and the consumer's waits for it."""
     abi.call(abi.lib.dlrs_backend_set, 13, byref(driver.table), None)
     try:
         asked = []

@@ -99,7 +99,7 @@ main = pyabi.import_(array.array("d", [1.0]))
 
 @pytest.mark.parametrize("alive", ["True", "False"], ids=["still-there", "gone"])
 def test_release_without_the_lock_where_there_are_subinterpreters(alive):
-    # PyGILState_Check says yes to everyone then, up to Python 3.12.
+    # PyGILState_Check then always returns 1, up to Python 3.12.
     check(f"""
 other = interpreters.create()
 if not {alive}:
@@ -118,7 +118,7 @@ for _ in range(300):
 """, start=SUBINTERPRETERS.replace("import sys", "import ctypes, sys"))
 
 
-# --- Every Python that is found here ------------------------------------------------------------
+# --- Every Python on this machine ---------------------------------------------------------------
 
 EVERY_PYTHON = pytest.mark.parametrize("python", pythons.PYTHONS, ids=pythons.short)
 
@@ -150,7 +150,7 @@ def of(python):
 @EVERY_PYTHON
 @pytest.mark.parametrize("scenario", ["restart", "locks", "together"])
 def test_every_python_embedded(python, scenario, compiled):
-    """Python ends with tensors that are out and is started again; interpreters with own locks."""
+    """Python ends while tensors are exported and restarts; interpreters with separate locks."""
     of(python)
     embedding = pythons.embedding(python)
     if embedding is None:
@@ -164,7 +164,7 @@ def test_every_python_embedded(python, scenario, compiled):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-# Interpreters share a lock before 3.12, in which ctypes does not load into one that has its own.
+# Interpreters share the GIL before 3.12; ctypes of 3.12 does not load into one with its own.
 CREATE = """
 import sys
 try:
@@ -343,7 +343,7 @@ def test_every_python_imports_it_in_interpreters_with_locks_of_their_own(python)
     version = of(python)
     if version < (3, 12):
         pytest.skip("all interpreters share one lock before 3.12")
-    # In 3.12 making interpreters at the same time is CPython's own trouble.
+    # Concurrent creation of interpreters is faulty in CPython 3.12.
     pythons.check(python, IN_EACH.replace("PARALLEL", "4" if version > (3, 12) else "1"))
 
 
@@ -466,8 +466,8 @@ for create in CREATE:
 @EVERY_PYTHON
 @pytest.mark.parametrize("first", range(6))
 def test_every_python_the_exchange_api_comes_first(python, first, copy):
-    """Any function of the table may be the first one of the library that is called in an
-    interpreter, which has no module yet."""
+    """Any function of the table may be the first call of the library in an interpreter, which has no
+        module yet."""
     of(python)
     pythons.check(python, f"COPY = {str(copy)!r}\n" + FIRST.replace("START", str(first)))
 
@@ -726,7 +726,7 @@ assert t.T.tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
 
 @EVERY_PYTHON
 def test_every_python_without_memory(python):
-    """The k-th allocation of Python's fails: MemoryError, or what would have been raised."""
+    """The k-th allocation of Python fails: MemoryError, or the exception of the call without it."""
     of(python)
     if pythons.ask(python, "__import__('_testcapi').set_nomemory") is None:
         pytest.skip("no _testcapi")

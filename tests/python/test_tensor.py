@@ -1,4 +1,4 @@
-"""A Tensor beside exchange: examples, pickles, arrays of ml_dtypes, memory of other devices."""
+"""A Tensor apart from exchange: examples, pickles, arrays of ml_dtypes, memory of other devices."""
 
 import copy
 import ctypes
@@ -225,12 +225,12 @@ def test_pinned_memory_is_the_cpus(device_type):
         lambda tensor, inner: setattr(tensor, "flags", 1)), device="cpu").readonly
     del t
     assert other.deleted == 1
-    # Nobody reads a device's memory at its address.
+    # A device's memory is not read at its address.
     refuses(BufferError, ".", m.from_dlpack(Forger(setting("device.device_type", 2))).to, "cpu",
             copy=False)
 
 
-# --- Devices: the stand-in driver, whose memory only it may touch ------------------------------
+# --- Devices: the stand-in driver, whose memory only the driver accesses -----------------------
 
 ON_CUDA = """
 import sys, pickle

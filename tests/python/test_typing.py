@@ -1,6 +1,6 @@
-"""Type checkers on programs that use the package, as on those of its users, and stubtest.
+"""Type checkers on programs that use the package as users do, and stubtest.
 
-A checker that is not installed is not run, and says so.
+A checker that is not installed is skipped with a message.
 """
 
 import importlib.util
@@ -35,7 +35,7 @@ def needs(module):
 
 
 def installed():
-    """The programs whose libraries there are."""
+    """The programs whose libraries are installed."""
     there = importlib.util.find_spec("torch") is not None
     return [TYPED / f"{name}.py" for name in PROGRAMS
             if there or "from torch" not in (TYPED / f"{name}.py").read_text()]
@@ -50,7 +50,7 @@ def test_programs_run(name):
 
 
 def mistakes(errors):
-    """The lines of wrong.py among (file, line, message), if there is nothing else."""
+    """The lines of wrong.py among (file, line, message), if there are no other errors."""
     assert {file for file, *_ in errors} == {"wrong.py"}, errors
     return sorted({line for _, line, _ in errors})
 

@@ -1,7 +1,7 @@
-"""A Tensor where Python, NumPy, pandas and PyTorch expect a value or an array: right, or refused.
+"""A Tensor where Python, NumPy, pandas and PyTorch expect a value or an array: right, or rejected.
 
-NumPy is the judge. What CPython fills in by itself where a type leaves a slot empty is a table; so
-are the producers that keep their tensor alive, and the array interfaces.
+NumPy is the reference. A table lists CPython's defaults for empty slots of a type; others list the
+producers that keep their tensor alive, and the array interfaces.
 """
 
 import array
@@ -31,7 +31,7 @@ CHEAP = settings(max_examples=300, deadline=None, database=None)
 
 
 def outcome(call, *arguments):
-    """What a call gives, or the exception that it raises."""
+    """The result of a call, or its exception."""
     try:
         return call(*arguments)
     except Exception as error:
@@ -52,13 +52,13 @@ NUMBERS = [int, float, complex, bool, round, math.trunc, math.floor, math.ceil, 
 @given(st.integers(0, 2**32))
 @CHEAP
 def test_a_number_is_the_value_or_an_exception(take, seed):
-    """Of every dtype, of one element in 0 to 3 dimensions, of none and of several."""
+    """Tensors of every dtype, of one element in 0 to 3 dimensions, of none and of several."""
     rng = np.random.default_rng(seed)
     dtype = DTYPES[rng.integers(len(DTYPES))]
     shape = [(), (), (1,), (1, 1, 1), (0,), (2,), (1, 3)][rng.integers(7)]
     source = random_bytes(rng, shape, dtype)
     if rng.random() < 0.3 and dtype.itemsize == 1:
-        source = np.full(shape, rng.integers(48, 58), dtype)  # a digit, to who parses bytes
+        source = np.full(shape, rng.integers(48, 58), dtype)  # a digit, where bytes are parsed
     with np.errstate(all="ignore"):
         want = outcome(take, source.item()) if source.size == 1 else TypeError()
     got = outcome(take, m.from_dlpack(source))
@@ -75,8 +75,8 @@ def values_of(dtype, *values):
     return m.from_dlpack(np.array(values, dtype))
 
 
-# Each slot or function that CPython serves from another slot where it is empty: what it would use
-# instead, a call, and what it must give.
+# Each slot or function that CPython derives from another slot if empty: that default, a call, and
+# the expected result.
 SLOTS = {
     "bool from len": (lambda: bool(values_of("i4", 0)), False),
     "bool from len, none": (lambda: bool(values_of("f4")), ValueError),
@@ -178,9 +178,9 @@ def test_number_slots(call, want):
 
 
 def test_every_special_method_is_known():
-    """A slot that comes with a new Python, or with another one of ours, needs a row above."""
+    """A slot of a new Python, or of another type of ours, needs a row above."""
     ours = {name for name in dir(m.Tensor) if name.startswith("__")} - set(dir(object))
-    ours.discard("__slotnames__")  # copyreg leaves it on a type that somebody tried to copy
+    ours.discard("__slotnames__")  # copyreg leaves it on a type after an attempt to copy
     assert ours == {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__",
                     "__dlpack_c_exchange_api__", "__dlpack_device__", "__float__", "__getitem__",
                     "__ceil__", "__floor__", "__int__", "__iter__", "__len__", "__module__",
@@ -203,7 +203,7 @@ def test_numpy_sees_the_array(seed):
     for found in (np.asarray(t), np.array(t), np.asarray(t, source.dtype), t.numpy()):
         assert (found.dtype, found.shape) == (source.dtype, source.shape)
         assert found.tobytes() == source.tobytes()
-    listed = np.array([t])[0]  # of a number through float(), which keeps no payload of a NaN
+    listed = np.array([t])[0]  # a number through float(), which drops a NaN's payload
     assert (listed.dtype, listed.shape) == (source.dtype, source.shape)
     assert source.ndim == 0 or listed.tobytes() == source.tobytes()
     np.testing.assert_array_equal(listed, source)
@@ -211,7 +211,7 @@ def test_numpy_sees_the_array(seed):
     assert np.promote_types(t, "f8") == np.promote_types(source.dtype, "f8")
     assert np.shares_memory(np.asarray(t), source) or not source.size
     assert np.array_equal(np.add(t, t), source + source, equal_nan=source.dtype.kind in "fc")
-    # The protocol itself: dtype and copy are the caller's to rely on.
+    # The protocol: the caller relies on dtype and copy.
     for dtype in (None, source.dtype, "f8", "c16", "i2"):
         for copy in (None, True, False):
             with np.errstate(all="ignore"):
@@ -245,7 +245,7 @@ def test_torch_sees_the_array():
             assert found.tolist() == source.tolist(), take
 
 
-# --- Tensors that live on ---------------------------------------------------------------------
+# --- Tensors that stay alive ------------------------------------------------------------------
 
 
 IN_PLACE = {
@@ -330,7 +330,7 @@ REFUSED = {
 @pytest.mark.parametrize("keywords", [{}, {"device": "cpu"}, {"copy": True}, {"copy": False}],
                          ids=["plain", "device", "copy", "no-copy"])
 def test_tensors_that_torch_rejects(make, words, keywords):
-    """In the words of its `__dlpack__`, which its exchange API does not check; and in one line."""
+    """The text of its `__dlpack__`, which its exchange API does not check; on one line."""
     torch = pytest.importorskip("torch")
     x = make(torch)
     own = outcome(lambda: x.__dlpack__(**{"dl_device": (1, 0)} if "device" in keywords else {}))
@@ -367,7 +367,7 @@ def test_tensors_without_gradients_use_the_exchange_api():
 
 @pytest.mark.parametrize("name, watched", [("requires_grad", True), ("stop_gradient", False)])
 def test_gradient_flags_of_any_framework(name, watched):
-    """Not PyTorch's name but what an object says counts, and only where there is a table."""
+    """An object's attributes count, not PyTorch's name, and only where there is a table."""
     import test_pyabi
     for says in (True, False):
         obj = test_pyabi.with_table(test_pyabi.Table(test_pyabi.hands_out))
@@ -423,7 +423,7 @@ def test_the_address_of_an_array_interface_is_any_integer(address):
 
 
 def test_addresses_of_the_upper_half():
-    """Tagged pointers; nobody looks at what is there."""
+    """Tagged pointers, whose memory is not read."""
     array = np.arange(6.0)
     high = (1 << 64) - 4096
     assert m.from_dlpack(Interface(array, data=(high, False))).data_ptr == high
@@ -451,12 +451,12 @@ def test_the_data_of_an_array_interface_may_be_a_buffer(kind, readonly):
             m.from_dlpack(Interface(array, data=data, offset=offset))
     assert sys.getrefcount(data) == before
     if kind is bytearray:
-        with pytest.raises(BufferError):  # it is held, and so is its memory
+        with pytest.raises(BufferError):  # it is referenced, and so is its memory
             data.extend(bytes(1 << 20))
 
 
 def test_the_dictionary_is_kept_too():
-    """It may be all that refers to the memory."""
+    """It may have the only reference to the memory."""
     class Fresh:
         @property
         def __array_interface__(self):
@@ -490,7 +490,7 @@ def array_of_text():
 @given(st.data())
 @CHEAP
 def test_strides_of_extents_of_1_and_0_are_ignored(data):
-    """Any number of bytes, in buffers and array interfaces; ours are then the compact ones."""
+    """Any number of bytes, in buffers and array interfaces; our strides are then compact."""
     shape = data.draw(st.lists(st.sampled_from([0, 1, 1, 2, 3]), min_size=1, max_size=4))
     source = np.arange(math.prod(shape), dtype="f4").reshape(shape)
     compact = np.zeros([extent or 1 for extent in shape], "f4").strides
@@ -510,7 +510,7 @@ def test_strides_of_extents_of_1_and_0_are_ignored(data):
 
 
 def test_ordinals_of_managed_and_pinned_memory():
-    """CuPy gives managed memory the ordinal of its device: kept, and read as the host's."""
+    """CuPy gives managed memory the ordinal of its device: kept, and read as host memory."""
     class Producer:
         def __init__(self, device):
             self.device = device
@@ -534,7 +534,7 @@ def test_ordinals_of_managed_and_pinned_memory():
         m.from_dlpack(Producer((1, 1)))
 
 
-# --- Words ------------------------------------------------------------------------------------
+# --- Messages ---------------------------------------------------------------------------------
 
 
 def test_remedies_do_not_refer_to_the_documentation():
@@ -595,10 +595,10 @@ def test_messages_echo_the_value_and_name_the_argument(call, kind, words):
 # --- NumPy's own tests ------------------------------------------------------------------------
 
 def numpys_tests():
-    """NumPy's test_dlpack.py, in which a Tensor stands between producer and consumer, and answers
-    `__dlpack__` in place of the array."""
+    """NumPy's test_dlpack.py with a Tensor between producer and consumer, whose `__dlpack__` replaces
+        the array's."""
     path = Path(np._core.__file__).parent / "tests" / "test_dlpack.py"
-    if not path.exists():  # some distributions leave the tests out
+    if not path.exists():  # some distributions omit the tests
         return []
     text = path.read_text()
     text = text.replace("np.from_dlpack(", "through(")
@@ -612,7 +612,7 @@ def numpys_tests():
 
 
 def calls_of(test):
-    """The combinations of arguments that pytest would make of a test's marks."""
+    """The combinations of arguments from a test's marks, as pytest makes them."""
     rows = [{}]
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "skipif" and mark.args[0]:

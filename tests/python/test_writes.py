@@ -1,5 +1,5 @@
-"""Writing into a Tensor, converting it, making new ones: NumPy, and ml_dtypes for the types that
-NumPy lacks, is the judge of every value.
+"""Writing into a Tensor, converting it, creating new ones: the reference for every value is NumPy,
+and ml_dtypes for the types that NumPy lacks.
 """
 
 import math
@@ -110,7 +110,7 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
             errors.append(type(error))
     integer = array.dtype.kind in "iu"
     if integer and type(value) is float and errors[0] is None:
-        # NumPy leaves what does not fit to C; here it is an error.
+        # NumPy leaves out-of-range values to C; here they are an error.
         fits = np.iinfo(name).min <= int(value) <= np.iinfo(name).max
         assert errors[1] is (None if fits else OverflowError)
     elif array.dtype.kind != "c" and isinstance(value, np.ndarray):
@@ -187,12 +187,12 @@ def test_astype(source, target):
 
 
 def saturated(array, dtype):
-    """What is too large becomes the largest finite value: by Python's own numbers."""
+    """Values out of range become the largest finite value: computed with Python's numbers."""
     most = float(ml_dtypes.finfo(dtype).max) if "float" in dtype.name else None
     if dtype == bool or most is not None and (
             array.dtype == bool or dtype.name == "float64" or
             dtype.name == "float32" and array.dtype.name != "float64"):
-        return converted(array, dtype)  # nothing is too large
+        return converted(array, dtype)  # nothing is out of range
     numbers = [x if isinstance(x, int) else float(x) for x in (
         map(int, array) if "float" not in array.dtype.name else array.astype("f8"))]
     if most is None:

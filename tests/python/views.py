@@ -1,4 +1,4 @@
-"""Random NumPy views, and what is true of them, counted the slow and certain way."""
+"""Random NumPy views, and their properties, counted by brute force."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ DTYPES = [np.dtype(name) for name in
 
 
 def random_bytes(rng, shape, dtype):
-    """An array of random bits; a bool has only two legal bytes."""
+    """An array of random bits; a bool has only two valid bytes."""
     if dtype == np.bool_:
         return np.asarray(rng.random(shape) < 0.5)
     count = int(np.prod(shape, dtype=np.int64))
@@ -49,7 +49,7 @@ def random_view(rng, dtype=None, most=6):
 
 
 def random_destination(rng, shape, dtype):
-    """A writable view of that shape with gaps around it, and the array that it lies in."""
+    """A writable view of that shape with gaps around it, and the array that contains it."""
     order = rng.permutation(len(shape))
     steps = [int(rng.choice([1, 1, 2, 3])) for _ in shape]
     room = [shape[axis] * steps[axis] + 1 for axis in order]
@@ -65,7 +65,7 @@ def random_destination(rng, shape, dtype):
 
 
 def addresses(view):
-    """Of every element."""
+    """For every element."""
     offsets = np.zeros(view.shape, np.int64)
     for axis, stride in enumerate(view.strides):
         steps = np.arange(view.shape[axis], dtype=np.int64) * stride

@@ -28,7 +28,7 @@ class Managed:
 
 
 class Forged:
-    """A NumPy array whose exports are edited by a function before anyone sees them."""
+    """A NumPy array whose exports are edited by a function before a consumer gets them."""
 
     def __init__(self, array, edit):
         self.array, self.edit = array, edit

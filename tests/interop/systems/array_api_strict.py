@@ -1,4 +1,4 @@
-"""array-api-strict: the array API standard's own reference, on top of NumPy."""
+"""array-api-strict: the array API standard's reference implementation, on top of NumPy."""
 
 import array_api_strict as xp
 import numpy as np

@@ -1,4 +1,4 @@
-"""CuPy without a GPU: only what it says about tensors of ours; arrays need a driver."""
+"""CuPy without a GPU: only its checks of tensors of ours; arrays need a driver."""
 
 import cupy
 
@@ -14,7 +14,7 @@ def take(tensor):
 
 
 def refused(system):
-    """Host memory is not CuPy's: it says so, and our tensor stays ours."""
+    """CuPy rejects host memory with an error, and our tensor is unchanged."""
     import numpy as np
 
     from checks import Wrong, of_array, offer

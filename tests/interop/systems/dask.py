@@ -1,4 +1,4 @@
-"""Dask: no DLPack of its own; arrays go through NumPy's."""
+"""Dask without DLPack support: arrays are exchanged through NumPy's."""
 
 import dask
 import dask.array

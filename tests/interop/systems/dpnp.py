@@ -10,7 +10,7 @@ import dpnp  # noqa: E402
 VENV, PIP = "dpnp", ["numpy==2.4.6", "dpnp==0.20.0"]
 
 
-# As dpctl, which does it.
+# As dpctl, which implements it.
 FAULTS = {"import raw offset": "ignores byte_offset"}
 
 

@@ -33,4 +33,4 @@ def values(x):
 
 
 def writable(x):
-    return False  # arrays of JAX cannot be written
+    return False  # arrays of JAX are immutable

@@ -19,7 +19,7 @@ def version():
 
 
 def ranks(check):
-    """Runs a check of mpi_ranks.py in two processes; rank 0 says what happened."""
+    """Runs a check of mpi_ranks.py in two processes; rank 0 reports the outcome."""
     def run(system):
         from checks import Refused, Wrong
 

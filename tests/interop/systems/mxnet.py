@@ -1,15 +1,15 @@
-"""MXNet 1.9: legacy capsules through functions of its own, no __dlpack__."""
+"""MXNet 1.9: legacy capsules through functions of MXNet, no __dlpack__."""
 
 import mxnet as mx
 
 VENV, PIP = "mxnet", ["numpy==1.23.5", "mxnet==1.9.1"]
-# It has no __dlpack__: what keywords do is Exporter's.
+# It has no __dlpack__: Exporter implements the keywords.
 CONFORM = "C*,R*,P10,P11,P12,P13,P29,P3*,P4*,P5*,P61,P62,P63,P64"
 FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
 class Exporter:
-    """What a program writes that has to hand MXNet's arrays on."""
+    """The wrapper that a program needs to export MXNet's arrays."""
 
     def __init__(self, x):
         self.x = x

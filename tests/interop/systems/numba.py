@@ -1,4 +1,4 @@
-"""Numba on the CPU: no DLPack of its own; compiled functions work on NumPy arrays of our memory."""
+"""Numba on the CPU, without DLPack: compiled functions work on NumPy arrays of our memory."""
 
 import numba
 import numpy as np

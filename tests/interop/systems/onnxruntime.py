@@ -12,8 +12,8 @@ def version():
 
 
 def make(array):
-    """With memory of its own: ortvalue_from_numpy leaves NumPy's, and its Python object has the
-    only reference to that."""
+    """With memory of ONNX Runtime: ortvalue_from_numpy borrows NumPy's, and only the Python object
+        references that."""
     made = ort.OrtValue.ortvalue_from_shape_and_type(array.shape, array.dtype.type)
     made.update_inplace(array)
     return made._ortvalue
@@ -24,7 +24,7 @@ def exporter(x):
 
 
 def take(tensor):
-    return OrtValue.from_dlpack(tensor.__dlpack__())  # what its Python layer does
+    return OrtValue.from_dlpack(tensor.__dlpack__())  # as its Python layer does
 
 
 def values(x):

@@ -23,7 +23,7 @@ def take(tensor):
 
 
 def values(x):
-    return (x + tf.zeros_like(x)).numpy()  # an operation: it may be the end
+    return (x + tf.zeros_like(x)).numpy()  # an operation, which may crash
 
 
 def address(x):

@@ -35,7 +35,7 @@ def writable(x):
 
 
 def lazy(x, plain):
-    """A tensor that says something else than its memory: it must be refused, or be right."""
+    """A tensor whose type differs from its memory: it must be rejected, or be right."""
     from checks import Refused, as_numpy, must
     from ours import take as ours
 

@@ -1,4 +1,4 @@
-"""PyTorch from before DLPack 1.0: legacy capsules, and no keyword for __dlpack__ but stream."""
+"""PyTorch from before DLPack 1.0: legacy capsules, and only the keyword stream of __dlpack__."""
 
 from systems.torch import *  # noqa: F403
 

@@ -17,7 +17,7 @@ def version():
 
 
 def build():
-    """The stand-in driver, and the runtime over it with the headers that PyTorch brings."""
+    """The stand-in driver, and the runtime over it, built with PyTorch's headers."""
     headers = next(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu13/include"))
     commands = [[HERE.parents[1] / "c_tests" / "standin" / "build.sh", STANDIN],
                 ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-deprecated-declarations",

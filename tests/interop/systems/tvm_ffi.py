@@ -1,4 +1,4 @@
-"""tvm-ffi, which also speaks the C exchange API."""
+"""tvm-ffi, which also supports the C exchange API."""
 
 import numpy as np
 import tvm_ffi

@@ -1,4 +1,4 @@
-"""A library that keeps the rules, judged."""
+"""A conforming library, checked."""
 
 from __future__ import annotations
 

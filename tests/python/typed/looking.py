@@ -1,4 +1,4 @@
-"""What inspect says, and the consumers that it knows."""
+"""The reports of inspect, and its table of consumers."""
 
 from __future__ import annotations
 

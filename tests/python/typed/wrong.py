@@ -1,4 +1,4 @@
-"""Mistakes that a type checker has to find: each line with `# wrong` is one, and no other."""
+"""Mistakes that a type checker must find: exactly the lines with `# wrong`."""
 
 from __future__ import annotations
 
