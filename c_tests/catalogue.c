@@ -1,7 +1,7 @@
 /* Runs the whole catalogue and counts its rows. `--list` also prints one line per row. */
 #include "catalogue.h"
 
-/* Sections and how many rows the catalogue has of each. */
+/* Sections and the number of the catalogue's rows in each. */
 static const struct {
   char letter;
   int rows;

@@ -1,5 +1,5 @@
-/* The catalogue of hostile inputs as a table. Ids are those of the catalogue; a row is either
- * tested here, tested by another program, or cannot be tested, and then the table says why. */
+/* The catalogue of hostile inputs as a table, with the catalogue's ids. A row is tested here,
+ * tested by another program, or cannot be tested; the table then gives the reason. */
 #ifndef C_TESTS_CATALOGUE_H_
 #define C_TESTS_CATALOGUE_H_
 
@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* A row that is code: several calls, or a choice that the catalogue left open. */
+/* A row as code: several calls, or a choice that the catalogue leaves open. */
 typedef struct c_row {
   const char *id;
-  const char *choice; /* what was chosen where the catalogue offers a choice, else "" */
+  const char *choice; /* the choice where the catalogue offers one, else "" */
   void (*run)(void);
 } c_row;
 
@@ -20,7 +20,7 @@ typedef struct c_row {
 typedef struct c_absent {
   const char *id;
   const char *where; /* the program that tests it, or NULL */
-  const char *why;   /* why it cannot be, or a remark */
+  const char *why;   /* the reason, or a remark */
 } c_absent;
 
 /* Each ends with an id of NULL. */
@@ -32,7 +32,7 @@ extern const c_row c_rows_f[];
 extern const c_row c_rows_p[];
 extern const c_absent c_absent_rows[];
 
-/* The C library keeps what it loads for a locale: done once, before memory is counted. */
+/* The C library caches locale data: loaded once, before memory is counted. */
 void c_load_locales(void);
 
 /* Runs the rows of rows.inc through every function that reads a tensor; marks their ids. */

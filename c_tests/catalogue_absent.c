@@ -1,4 +1,4 @@
-/* Rows that other programs test, and rows that nothing can test. */
+/* Rows that other programs test, and rows that cannot be tested. */
 #include "catalogue.h"
 
 const c_absent c_absent_rows[] = {

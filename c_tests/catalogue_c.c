@@ -92,7 +92,7 @@ static void c05(void) {
   EQUAL(t_deleted, deleted + 1);
   versioned = &good.managed;
   WORKS(dlrs_to_legacy_take(&versioned, DLRS_LEGACY_COPY, &out, ERR));
-  EQUAL(t_deleted, deleted + 2); /* the copy needs the original no more */
+  EQUAL(t_deleted, deleted + 2); /* the copy no longer needs the original */
   CHECK(out->dl_tensor.data != good.values && versioned == NULL);
   CHECK(memcmp(out->dl_tensor.data, good.values, sizeof good.values) == 0);
   dlrs_release_legacy(out);
@@ -122,7 +122,7 @@ static void c06(void) {
             dlrs_to_legacy_take(&versioned, policy, &out, ERR));
   }
   t_unwatch();
-  good.managed.dl_tensor.dtype = F32; /* whole bytes: padding says nothing */
+  good.managed.dl_tensor.dtype = F32; /* whole bytes: the padding flag has no effect */
   WORKS(dlrs_to_legacy_take(&versioned, 0, &out, ERR));
   dlrs_release_legacy(out);
   t_context = "C07";
@@ -280,7 +280,7 @@ static void c16(void) {
   DLManagedTensorVersioned *out, *versioned;
   DLManagedTensor *legacy;
   t_make(&good);
-  /* Wrong to a reader of the data, irrelevant to a change of the struct. */
+  /* Wrong for a reader of the data, irrelevant to a conversion of the struct. */
   good.legacy.dl_tensor.device = t_device(999, -5);
   good.legacy.dl_tensor.data = NULL;
   good.legacy.dl_tensor.byte_offset = UINT64_MAX;
@@ -294,7 +294,7 @@ static void c16(void) {
   WORKS(dlrs_to_legacy_take(&versioned, 0, &legacy, ERR));
   CHECK(same(&legacy->dl_tensor, &good.managed.dl_tensor));
   dlrs_release_legacy(legacy);
-  /* The level of an import says what is looked at. */
+  /* The level of an import selects the checks. */
   versioned = &good.managed;
   t_watch(&versioned, sizeof versioned);
   t_result(&out);

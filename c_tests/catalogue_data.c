@@ -1,5 +1,5 @@
-/* Drives the rows of rows.inc through every function that reads a tensor: a row says what is
- * wrong with the tensor, this file what each function must therefore answer. */
+/* Passes the rows of rows.inc to every function that reads a tensor: a row describes the tensor's
+ * fault, this file the result that each function must return. */
 #include <limits.h>
 
 #include "catalogue.h"
@@ -81,7 +81,7 @@ static void build(const v_row *row) {
   t_watch(&bad, sizeof bad);
 }
 
-/* The call answers `want`: refused with the row's field and dimension, or it works. */
+/* The call returns `want`: an error with the row's field and dimension, or success. */
 #define ANSWERS(want, argument, call)                                         \
   do {                                                                        \
     if ((want) == DLRS_OK) {                                                  \
@@ -102,14 +102,14 @@ static int32_t without_strides_rule(int32_t status) {
   return status == DLRS_STRIDES_NULL ? DLRS_OK : status;
 }
 
-/* Only DLRS_LEVEL_STRICT minds the ordinal of pinned or managed memory: an import keeps it. */
+/* Only DLRS_LEVEL_STRICT checks the ordinal of pinned or managed memory: an import keeps it. */
 static int is_host_ordinal(const v_row *row) {
   int32_t type = row->device[0];
   int is_host = type == kDLCUDAHost || type == kDLROCMHost || type == kDLCUDAManaged;
   return is_host && row->device[1] > 0 && row->at_strict == DLRS_DEVICE_ID;
 }
 
-/* What an import or a copy says. */
+/* The result of an import or a copy. */
 static int32_t taken(const v_row *row) {
   return is_host_ordinal(row) ? (int32_t)DLRS_OK : without_strides_rule(row->at_strict);
 }
@@ -174,7 +174,7 @@ static void query(const v_row *row) {
   }
 }
 
-/* Making a tensor from the row's shape, dtype and device alone. */
+/* Creates a tensor from the row's shape, dtype and device alone. */
 static void make(const v_row *row) {
   DLManagedTensorVersioned *out;
   uint64_t nbytes = 77, align_bytes = 77;
@@ -196,7 +196,7 @@ static void make(const v_row *row) {
           dlrs_tensor_requirements(&bad.managed.dl_tensor, NULL, &nbytes, &align_bytes, ERR));
 }
 
-/* Calls that own their input when they work: then one deleter runs, at the end. */
+/* Calls that take ownership on success: then one deleter runs, at the end. */
 #define TAKES(kind, pointer, want, argument, release, call)      \
   do {                                                           \
     long before_take = t_deleted;                                \
@@ -244,7 +244,7 @@ static void take(const v_row *row) {
         dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &legacy_out, ERR));
 }
 
-/* Questions about one or two layouts. */
+/* Queries of one or two layouts. */
 static void overlap(const v_row *row) {
   const DLTensor *bare = &bad.managed.dl_tensor;
   int32_t answer = 77;
@@ -267,7 +267,7 @@ static void overlap(const v_row *row) {
           dlrs_view_apply_desc(bare, row->flags, NULL, 0, &view, &out_flags, ERR));
 }
 
-/* What else reads or writes elements. */
+/* Other functions that read or write elements. */
 static void elements(const v_row *row) {
   t_tensor good;
   const DLManagedTensorVersioned *sources[2];
@@ -309,7 +309,7 @@ static void elements(const v_row *row) {
   EQUAL(at, 1);
 }
 
-/* Copies refuse a bad source and a bad destination; K rows test those that work. */
+/* Copies reject a bad source and a bad destination; K rows test valid ones. */
 static void copy(const v_row *row) {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
@@ -340,12 +340,12 @@ static void copy(const v_row *row) {
   }
 }
 
-/* Text is made of anything whose shape can be walked; a value is read only where one can be. */
+/* Tensors with a valid shape are printed; a value is read only where that is possible. */
 static void print(const v_row *row) {
   char *end = (char *)t_before_guard(600);
   size_t nbytes = 77;
   int32_t status;
-  if (strcmp(row->id, "V45") == 0) return; /* its elements are larger than the memory here */
+  if (strcmp(row->id, "V45") == 0) return; /* its elements exceed the memory here */
   status = dlrs_tensor_to_string(&bad.managed.dl_tensor, row->flags, NULL, end, 600, &nbytes, ERR);
   CHECK(status == DLRS_OK || (status == row->at_struct && nbytes == 77));
   if (status == DLRS_OK) EQUAL(strlen(end), nbytes);
@@ -356,7 +356,7 @@ static void print(const v_row *row) {
   }
 }
 
-/* The same calls work with a good tensor. */
+/* The same calls succeed with a valid tensor. */
 static void good_next(void) {
   DLManagedTensorVersioned *out, *clone, *given;
   DLManagedTensor *legacy_out;

@@ -1,4 +1,4 @@
-/* Section F: freeing, chains, references. What needs threads is in threads.c. */
+/* Section F: freeing, chains, references. Rows that need threads are in threads.c. */
 #include "catalogue.h"
 
 static void f01(void) {
@@ -30,7 +30,7 @@ static void f03(void) {
   EQUAL(t_deleted, deleted + 1);
 }
 
-/* A tensor of the library whose data goes back through t_count(&freed). */
+/* A tensor of the library whose data is freed by t_count(&freed). */
 static DLManagedTensorVersioned *wrapped(t_tensor *good, int *freed) {
   DLManagedTensorVersioned *out = NULL;
   t_make(good);
@@ -53,7 +53,7 @@ static void f05(void) {
   EQUAL(freed, 1);
 }
 
-/* What a callback may do: everything, with any other tensor, also with another share. */
+/* A callback may do everything with any other tensor, also with another reference. */
 static struct {
   DLManagedTensorVersioned *sibling, *self;
   int runs;
@@ -191,10 +191,10 @@ static void f25(void) {
   t_tensor good;
   int freed;
   DLManagedTensorVersioned *out = wrapped(&good, &freed), *more;
-  out->flags = UINT64_MAX; /* a consumer's scribble */
+  out->flags = UINT64_MAX; /* a consumer's change */
   own_deleter = out->deleter;
   out->deleter = outer_deleter;
-  /* A tensor with another deleter is another's: it is not shared, and freed through it. */
+  /* A tensor with another deleter is foreign: it is not shared, and freed through its deleter. */
   EQUAL(dlrs_is_own(out), 0);
   t_result(&more);
   REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_retain(out, &more, ERR));

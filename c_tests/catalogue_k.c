@@ -124,7 +124,7 @@ static void k06(void) {
   *dtype = t_dtype(kDLFloat, 32, 2);
   REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_LANES, -1,
           dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-  src.managed.dl_tensor.dtype = t_dtype(kDLFloat, 64, 1); /* as many bytes, another type */
+  src.managed.dl_tensor.dtype = t_dtype(kDLFloat, 64, 1); /* the same size, another type */
   REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_BITS, -1,
           dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
 }
@@ -156,8 +156,8 @@ static void k07(void) {
   WORKS(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
 }
 
-/* Strides below 2^20 of some generator, with which `rank` dimensions of two elements each make a
- * search for shared memory give up. Answers the bytes that they span. */
+/* Strides below 2^20 from a generator, with which `rank` dimensions of two elements each exceed the
+ * bounds of a search for shared memory. Returns the number of bytes that they span. */
 static int64_t scattered(int32_t rank, uint64_t generator, int64_t *strides) {
   uint64_t power = 1;
   int64_t nbytes = 1;
@@ -172,8 +172,7 @@ static int64_t scattered(int32_t rank, uint64_t generator, int64_t *strides) {
 
 static const int64_t twos[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
 
-/* A destination whose elements are not known to be distinct, and within the bounds of the search
- * nobody finds out. */
+/* A destination for which the bounded search cannot prove that its elements are distinct. */
 static void k07_undecided(void) {
   int64_t shape[14], strides[14], zeros[14] = {0}, nbytes = scattered(14, 7, strides);
   unsigned char *into = (unsigned char *)calloc(1, (size_t)nbytes), from[1] = {1};
@@ -196,7 +195,7 @@ static void k07_undecided(void) {
   free(into);
 }
 
-/* The verdict about the destination is exact: against marking every element. */
+/* The check of the destination is exact: compared with marking every element. */
 static void k09(void) {
   static unsigned char from[256], into[256];
   int64_t shape[2], strides[2], src_strides[2];
@@ -220,7 +219,7 @@ static void k09(void) {
     }
   }
   EQUAL(wrong, 0);
-  shape[0] = 4; /* the catalogue's own example */
+  shape[0] = 4; /* the catalogue's example */
   shape[1] = 2;
   strides[0] = 2;
   strides[1] = 3;
@@ -237,7 +236,7 @@ static void k10(void) {
 }
 
 static void k11(void) {
-  /* As many ways for a 4 x 4 view to meet its own memory. */
+  /* The ways in which a 4 x 4 view can overlap its own memory. */
   static const struct {
     int offset;
     int64_t strides[2];
@@ -274,7 +273,8 @@ static void k11(void) {
   }
 }
 
-/* Two tensors of distinct elements each: whether they meet is not found out within bounds. */
+/* Two tensors of distinct elements each: the bounded search does not decide whether they overlap.
+ * */
 static void k11_undecided(void) {
   int64_t shape[12], to_strides[12], from_strides[12];
   int64_t to_nbytes = scattered(12, 11, to_strides), from_nbytes = scattered(12, 7, from_strides);
@@ -363,8 +363,8 @@ static void k14(void) {
   dlrs_release(out);
 }
 
-/* Source and destination of a shape in memory that ends at pages that cannot be touched, with
- * the given order and signs of strides and gap between elements; then K15 and K25 hold. */
+/* Source and destination of a shape in memory next to guard pages, with the given order and signs
+ * of strides and gap between elements; then K15 and K25 hold. */
 static void guarded_copy(int32_t ndim, const int64_t *shape, size_t item, int reversed,
                          unsigned src_signs, unsigned dst_signs, int64_t gap, int behind) {
   int64_t extents[4], strides[2][4];
@@ -465,7 +465,7 @@ static void k17(void) {
   static const int items[] = {1, 2, 3, 4, 6, 8, 12, 16, 32, 100};
   static const int64_t shape[2] = {6, 5};
   int64_t big_shape[1] = {3}, big_strides[1] = {-1};
-  size_t i, big = 2097120; /* 65535 lanes of 256 bits are not to be had: 255 are */
+  size_t i, big = 2097120; /* 65535 lanes of 256 bits are impossible: 255 are not */
   char *memory = (char *)malloc(2 * 3 * big);
   DLTensor src, dst;
   for (i = 0; i < sizeof items / sizeof *items; ++i) {
@@ -488,7 +488,7 @@ static unsigned bits_at(const unsigned char *bytes, int64_t bit, int width) {
   return value;
 }
 
-/* Packed elements move bit by bit, wherever they start; their neighbours stay. */
+/* Packed elements are copied bit by bit at any offset; their neighbours are unchanged. */
 static void k18(void) {
   static const int widths[][2] = {{kDLUInt, 1}, {kDLInt, 2}, {kDLFloat4_e2m1fn, 4}, {kDLFloat6_e2m3fn, 6}};
   static const int64_t layouts[][2] = {{5, 1}, {7, 1}, {8, 1}, {1, 3}, {11, 2}};
@@ -617,7 +617,7 @@ static void k26(void) {
   float into[6], *memory;
   DLTensor src, dst;
   void *mapped;
-  if (nbytes != room) return; /* an address space of 32 bits lacks the room */
+  if (nbytes != room) return; /* a 32-bit address space is too small */
   mapped = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(mapped != MAP_FAILED);
@@ -687,7 +687,7 @@ static void k29(void) {
 }
 
 static void k30(void) {
-  /* Devices without a backend; those with one are section D's. */
+  /* Devices without a backend; section D has those with one. */
   static const int32_t types[] = {kDLVPI, kDLExtDev, kDLOneAPI, kDLHexagon, kDLMAIA, kDLTrn};
   t_tensor good;
   DLManagedTensorVersioned device, *out;
@@ -728,7 +728,7 @@ static void k31(void) {
   }
 }
 
-/* Faults of both sides are in rows.inc; here, that the source is judged first. */
+/* rows.inc has faults of both sides; here: the source is checked first. */
 static void k02(void) {
   t_tensor src, dst;
   t_make(&src);

@@ -3,7 +3,7 @@
 
 #include "catalogue.h"
 
-/* One text, its answer: for DLRS_OK the name that format gives back, else the status and value. */
+/* One text and its result: for DLRS_OK the formatted name, else the status and value. */
 typedef struct p_case {
   const char *text;
   int32_t status;
@@ -129,7 +129,7 @@ static void p06(void) {
   dtype_cases(rows, COUNT(rows));
 }
 
-/* Every dtype there can be with these lanes: its name gives it back. */
+/* Every possible dtype with these lanes: parsing its name returns it. */
 static void p07(void) {
   static const int lanes[] = {1, 2, 4, 65535};
   int code, bits, wrong = 0;
@@ -217,7 +217,7 @@ static void p11(void) {
   static const p_case upper = FAILS("INT16", PARSE, 0);
   size_t i;
   for (i = 0; i < COUNT(locales); ++i) {
-    setlocale(LC_ALL, locales[i]); /* where it is not installed, the old one stays */
+    setlocale(LC_ALL, locales[i]); /* where it is not installed, the locale is unchanged */
     dtype_case(&dtype);
     dtype_case(&upper);
     device_case(&device);

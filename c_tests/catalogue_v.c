@@ -1,4 +1,4 @@
-/* Rows of section V that are more than one tensor: pointers, the error struct, alignment. */
+/* Rows of section V with more than one tensor: pointers, the error struct, alignment. */
 #include "catalogue.h"
 
 static void v01(void) {
@@ -18,7 +18,7 @@ static void v01(void) {
 }
 
 static void v02(void) {
-  /* Nothing behind these pointers can be read. */
+  /* The memory behind these pointers is not readable. */
   char *guard = (char *)t_guard();
   const DLTensor *bare = (const DLTensor *)(guard + 2);
   const DLManagedTensorVersioned *versioned = (const DLManagedTensorVersioned *)(guard + 1);
@@ -69,12 +69,12 @@ static void v03(void) {
   }
   error_of_size(4096);
   error_of_size(UINT32_MAX);
-  /* A pointer that is not aligned cannot be written through: the code is still returned. */
+  /* A misaligned pointer is not written through: the code is still returned. */
   EQUAL(dlrs_validate(NULL, 0, 1, (dlrs_error *)((char *)t_guard() + 2)), DLRS_NULL_ARG);
 }
 
 static void of_major(uint32_t major) {
-  /* The struct ends, and what cannot be read begins, right behind `flags`. */
+  /* The struct ends, and an inaccessible page begins, right behind `flags`. */
   size_t known = offsetof(DLManagedTensorVersioned, dl_tensor);
   DLManagedTensorVersioned *other = (DLManagedTensorVersioned *)t_before_guard(known);
   DLManagedTensorVersioned *taken = other, *out;
@@ -136,18 +136,18 @@ static void v41(void) {
   options.align_bytes = 64;
   WORKS(dlrs_is_aligned(tensor, 256, &aligned, ERR));
   EQUAL(aligned, 1);
-  /* The offset counts: aligned data, element 0 is not. */
+  /* The offset counts: data is aligned, element 0 is not. */
   tensor->byte_offset = 4;
   WORKS(dlrs_is_aligned(tensor, 4, &aligned, ERR));
   EQUAL(aligned, 1);
   WORKS(dlrs_is_aligned(tensor, 8, &aligned, ERR));
   EQUAL(aligned, 0);
-  /* And the other way round. */
+  /* The reverse. */
   tensor->data = memory + 4;
   tensor->byte_offset = 60;
   WORKS(dlrs_is_aligned(tensor, 64, &aligned, ERR));
   EQUAL(aligned, 1);
-  /* Not aligned for its dtype: fine until alignment is asked for. */
+  /* Misaligned for its dtype: valid unless alignment is requested. */
   tensor->byte_offset = 61;
   WORKS(dlrs_validate(tensor, 0, DLRS_LEVEL_STRICT, ERR));
   WORKS(dlrs_is_aligned(tensor, 4, &aligned, ERR));
@@ -229,7 +229,7 @@ static void v60(void) {
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
           dlrs_validate_within(&tensor, 0, (void *)UINTPTR_MAX, 2, ERR));
   t_unwatch();
-  shape[0] = 0; /* no elements: within anything, even nothing */
+  shape[0] = 0; /* no elements: within any range, even an empty one */
   WORKS(dlrs_validate_within(&tensor, 0, NULL, 0, ERR));
 }
 
@@ -256,7 +256,7 @@ static void v47(void) {
   EQUAL(wrong, 0);
 }
 
-/* The sizes of the rows that are legal. */
+/* The sizes of the valid rows. */
 static void v51(void) {
   t_tensor good;
   DLTensor *tensor = &good.managed.dl_tensor;

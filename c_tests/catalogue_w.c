@@ -61,7 +61,7 @@ static void w03(void) {
     status = dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 8, 1), CPU, &wide, &out, NULL);
     CHECK(status == DLRS_SIZE_OVERFLOW || status == DLRS_NOMEM);
   }
-  shape[0] = (int64_t)1 << 58; /* 2^64 - 64 bytes: with padding for alignment it would wrap */
+  shape[0] = (int64_t)1 << 58; /* 2^64 - 64 bytes: wraps with padding for alignment */
   REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
           dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 64, 8), CPU, NULL, &out, ERR));
   shape[0] = (int64_t)1 << 62;
@@ -202,7 +202,7 @@ static void w11(void) {
   long deleted = t_deleted;
   t_make(&good);
   WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, NULL, &out, ERR));
-  dlrs_release(out); /* t_count would have followed a context that is not NULL */
+  dlrs_release(out); /* t_count would dereference a context that is not NULL */
   EQUAL(t_deleted, deleted + 1);
 }
 
@@ -271,7 +271,7 @@ static void w16(void) {
   dlrs_release(out);
 }
 
-/* An allocator that misbehaves as told. */
+/* An allocator that misbehaves in a selected way. */
 static struct {
   int gives_null, gives_odd, freed;
   uint64_t nbytes, align_bytes;
@@ -361,7 +361,7 @@ static void w19(void) {
   memset(&larger, 0, sizeof larger);
   *options = options_of(512);
   options->struct_size = sizeof larger;
-  larger.unknown[31] = 0xEE; /* says what only a newer library does */
+  larger.unknown[31] = 0xEE; /* requests what only a newer library has */
   REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_tensor_new(shape, 1, F32, CPU, options, &out, ERR));
   larger.unknown[31] = 0;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Does every way of finding the library work? Each row configures, builds and runs real programs:
+# Tests every way to find the library. Each row configures, builds and runs real programs:
 #   {build tree, install tree, relocated prefix, DESTDIR} x {Ninja, Unix Makefiles} with
 #   find_package, the same four trees with pkg-config, add_subdirectory with both generators;
-#   each in C and C++, shared and static. Then what a package manager looks at.
-# One line a row; ends with `N passed, N failed`. What a failed row said comes before its line.
+#   each in C and C++, shared and static. Then checks for package managers.
+# One line a row; ends with `N passed, N failed`. A failed row's output comes before its line.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 missing=
@@ -27,7 +27,7 @@ row() { # row NAME COMMAND...: in a subshell that stops at the first failure
   fi
 }
 fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e` ignores `!`
-# Built once, for all rows, and for the other tests that want the library without the Python module.
+# Built once, for all rows, and for the other tests that need the library without the Python module.
 cargo_dir=("-DDLPACK_RS_CARGO_TARGET_DIR=$root/target" "-DDLPACK_RS_CARGO=$(command -v cargo)")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
 soname=$("$root/cdylib/soname.sh")
@@ -49,7 +49,7 @@ fi
 declare -A prefix=([build]=$work/build/stage [install]=$work/installed
   [relocated]=$work/moved [destdir]=$work/destdir/opt/dlrs)
 
-# ---- running what was built -------------------------------------------------------------------
+# ---- runs of the programs ---------------------------------------------------------------------
 needs_library() { readelf -d "$1" | grep -F NEEDED | grep -F libdlpack_rs; }
 run_programs() { # run_programs DIR LIBDIR: four programs; the shared ones must use that LIBDIR
   local dir=$1 libdir program
@@ -89,7 +89,7 @@ add_subdirectory() { # GENERATOR
   cmake -S "$root/examples/subdirectory_consumer" -B "$dir" -G "$1" "${cargo_dir[@]}"
   cmake --build "$dir"
   run_programs "$dir" "$dir/dlpack_rs/stage/lib"
-  # A build with nothing to do links nothing.
+  # A build without changes links nothing.
   local before; before=$(stat -c %Y.%y "$dir/hello_c" "$dir/hello_c_static")
   cmake --build "$dir"
   [ "$before" = "$(stat -c %Y.%y "$dir/hello_c" "$dir/hello_c_static")" ]
@@ -126,7 +126,7 @@ versions() { # 0.x: another minor version is another interface; DLPack 1.x is on
   fails $ask -B "$work/v2" -DWANT=99.0 -DDL=1.3
   fails $ask -B "$work/v3" -DWANT="${version%.*}.9999" -DDL=1.3
   fails $ask -B "$work/v4" -DWANT="$version" -DDL=2.0
-  # A range says itself what it takes.
+  # The message lists the accepted range.
   $ask -B "$work/v5" -DWANT="0.1...<1" -DDL="1.0...<2"
   $ask -B "$work/v6" -DWANT="0.0.1...$version" -DDL="0.8...2"
   fails $ask -B "$work/v7" -DWANT="0.0.1...<$version" -DDL=1.3
@@ -151,7 +151,7 @@ system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake a
   cmake -S "$work/system" -B "$work/system/b" -G Ninja -DCMAKE_PREFIX_PATH="$work/bare"
   cmake --build "$work/system/b"
   run_programs "$work/system/b" "$work/bare/lib"
-  # None found, or one that is too old: refused with what to do.
+  # None found, or one that is too old: fails with a remedy.
   echo '#define DLPACK_VERSION 60' >"$work/system/include/dlpack/dlpack.h"
   fails cmake -S "$root" -B "$work/old" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
     -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include" 2>"$work/said"
@@ -202,21 +202,21 @@ SH
     -DDLPACK_RS_CARGO_TARGET=aarch64-unknown-linux-gnu -DDLPACK_RS_CARGO_FLAGS="--offline;-v"
   fails cmake --build "$work/cross" >"$work/said"
   grep -F -e "--target aarch64-unknown-linux-gnu --offline -v LINKER=/" "$work/said"
-  # A clang for all targets, and the target's root, are the linker's business too.
+  # A clang for all targets, and the target's root, are passed to the linker too.
   cmake -S "$root" -B "$work/cross_root" -G Ninja -DDLPACK_RS_CARGO="$work/cross-cargo" \
     -DDLPACK_RS_CARGO_TARGET=aarch64-unknown-linux-gnu -DCMAKE_SYSROOT=/
   fails cmake --build "$work/cross_root" >"$work/said"
   grep -F -e "rustflags=['-Clink-arg=--sysroot=/'] LINKER=/" "$work/said"
 }
-# Where cargo puts what it builds for another target, or by another profile, is not guessed.
+# cargo's output folder for another target, or another profile, is not guessed.
 other_target() { # CARGO_BUILD_TARGET, or build.target in cargo's configuration
   local host; host=$(cargo -vV | sed -n 's/^host: //p')
   local target=$work/copy/target/module # with the Python module, as `make build`
   mkdir -p "$target/release"
-  # Without what other tests may be writing just now.
+  # Without files that other tests may be writing at the moment.
   (cd "$root" && tar c --exclude={./target,./.git,./fuzz/corpus,./fuzz/artifacts} .) |
     tar x -C "$work/copy"
-  # The sources lie elsewhere now: the first library is an older one to the second.
+  # The sources are elsewhere now: the first library is an older one to the second.
   echo old >"$target/release/libdlpack_rs.so"
   echo old >"$target/release/libdlpack_rs.a"
   CARGO_BUILD_TARGET=$host make -C "$work/copy" build

@@ -1,5 +1,5 @@
-/* Memory whose first or last byte touches a page that cannot be touched. POSIX; for Windows the
- * folder windows/ has the few functions that are needed. */
+/* Memory whose first or last byte is next to an inaccessible page. POSIX; the folder windows/ has
+ * the few functions needed for Windows. */
 #ifndef C_TESTS_GUARDED_H_
 #define C_TESTS_GUARDED_H_
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The C++ headers: compile without a warning as C++17, C++20 and C++23 with g++ and clang++, with
 # libstdc++ and (where it is installed) libc++, with and without exceptions; behave; leak nothing;
-# refuse what they must; and have a form of every C function. Arguments: INCLUDE LIBDIR.
-# CLANG names another clang++ to take as well, as clang++-22 of the newest libc++.
+# reject invalid programs; and have a form of every C function. Arguments: INCLUDE LIBDIR.
+# CLANG names another clang++ to test as well, as clang++-22 of the newest libc++.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") && lib=$(realpath "${2:-target/lib}") || exit 1
@@ -33,7 +33,7 @@ programs() { # NAMES COMPILER...
   done
 }
 
-# libc++ goes with a clang that knows its language: the newest one that compiles it is taken.
+# libc++ needs a recent clang: the newest one that compiles it is used.
 libcxx=
 for compiler in ${CLANG:-} clang++ clang++-{14..30}; do
   command -v "$compiler" >/dev/null || continue
@@ -54,7 +54,7 @@ done
 
 # Each header alone, and each program under the sanitizers of C++ and under valgrind.
 for header in "$include"/*.hpp; do
-  # The library or the bindings that these are for may be absent.
+  # The library or the bindings of a program may be absent.
   case $header in *_mdspan.hpp | *_python.hpp | *_nanobind.hpp | *_pybind11.hpp) continue ;; esac
   try "$(basename "$header") alone" g++ -std=c++17 "${warn[@]}" -fsyntax-only -xc++ "$header" \
     -Wno-pragma-once-outside-header
@@ -123,7 +123,7 @@ CPP
 try "element types of CUDA and Eigen" vendors
 
 try "every C function has its C++ form" python3 -B c_tests/hpp_names.py "$include"
-# The two modes are different types: a program of both kinds does not link by mistake.
+# The two modes are different types: a program with both does not link by mistake.
 mixed() {
   printf '#include "dlpack_rs_core.hpp"\nint f(dlpack_rs::Tensor &t) { return t.ndim(); }\n' \
     >"$out/a.cpp"
@@ -134,7 +134,8 @@ mixed() {
     grep -q "undefined reference" "$out/said"
 }
 try "objects compiled without exceptions do not link by mistake" mixed -fno-exceptions
-# The core is what a header may include: hardly more than the C header and the language's own.
+# The core is for inclusion in headers: it includes little more than the C header and the
+# language's.
 small() {
   local lines
   lines=$(echo '#include "dlpack_rs_core.hpp"' | g++ -std=c++17 -I"$include" -E -P -xc++ - | wc -l)

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Does every function of dlpack_rs.h have its C++ form? Compares the names declared there with
-those called in the C++ headers: hpp_names.py INCLUDE. What is left out is listed with a reason."""
+"""Checks that every function of dlpack_rs.h has a C++ form. Compares the names declared there with
+those called in the C++ headers: hpp_names.py INCLUDE. Exceptions are listed with a reason."""
 
 import fnmatch
 import re
 import sys
 from pathlib import Path
 
-# Patterns, and why no C++ header of this library calls what they name.
+# Patterns, and why no C++ header of this library calls the functions that they match.
 LEFT_OUT = {
     "dlrs_device_is_host": "is_host is constexpr; test_hpp_view compares the two",
     "dlrs_copy_desc": "dlrs_copy serves: a view lends a managed struct around its DLTensor",
     "dlrs_tensor_to_string": "dlrs_managed_to_string says the same of a view's managed struct",
 }
-# What needs Python, whose objects dlpack_rs_core.hpp does not know: dlpack_rs_python.hpp calls
-# what a C++ extension needs of it.
+# Functions that need Python, whose objects dlpack_rs_core.hpp lacks: dlpack_rs_python.hpp calls
+# those that a C++ extension needs.
 PYTHON = ("dlrs_py_*", "dlrs_exchange_api*", "dlrs_managed_tensor_allocator")
 
 

@@ -1,5 +1,5 @@
-/* Counts the process's allocations and makes them fail on demand. The functions stand in the test
- * program, so the shared library's calls come here too; they go on to the C library's. Under
+/* Counts the process's allocations and makes them fail on demand. The functions are defined in the
+ * test program, so the shared library calls them too; they forward to the C library's. Under
  * valgrind, run with --soname-synonyms=somalloc=nouserintercepts: valgrind then watches the C
  * library's allocator, to which these forward. Always compiled as C. */
 #define _GNU_SOURCE
@@ -23,8 +23,8 @@ int inject_works(void) {
 #endif
 }
 
-/* The loader keeps the text of this thread's last failed dlopen, such as of a driver that is not
- * there, until it has been read and dlerror is called again. */
+/* The loader keeps the text of this thread's last failed dlopen, such as of a missing driver, until
+ * it has been read and dlerror is called again. */
 long inject_live(void) {
   (void)dlerror();
   (void)dlerror();
@@ -69,8 +69,8 @@ static int (*next_posix_memalign)(void **, size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-/* Before anything fails to be found, for dlsym frees the text of its last failure, and dlerror makes
- * it; and where errno is, for a small stack has no room for the linker to find it. */
+/* Called before any lookup fails, for dlsym frees the text of its last failure, and dlerror makes
+ * it; and it resolves errno, since a small stack has no room for the linker's lookup. */
 __attribute__((constructor)) static void find(void) {
   NEXT(next_malloc);
   NEXT(next_realloc);
@@ -100,8 +100,8 @@ void *malloc(size_t nbytes) {
   return fails() ? NULL : counted(next_malloc(nbytes));
 }
 
-/* These two go on to the functions that allocate: a C library's own (musl's) would call those by
- * their names, which are ours, and what is allocated once would be counted twice. */
+/* These two forward to the functions that allocate: a C library's versions (musl's) would call
+ * those by name, which are defined here, and one allocation would be counted twice. */
 void *calloc(size_t count, size_t nbytes) {
   NEXT(next_malloc);
   if (fails()) return NULL;

@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 include=$1
 lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
-# Kilobytes of the stripped library, with and without the Python module, and of its core: what it
-# has, and the few per cent by which Rust's versions differ. The aims, 320 and 120, are missed.
+# Kilobytes of the stripped library, with and without the Python module, and of its core: its size,
+# plus the few per cent by which Rust's versions differ. The aims, 320 and 120, are missed.
 case $(nm -D --defined-only "$lib") in
 *' PyInit_'*) limit_kb=600 module=PyInit__dlpack_rs ;;
 *) limit_kb=525 module='' ;;
@@ -35,16 +35,16 @@ symbols() { nm -D "$lib" | awk -v kind="$1" 'index(kind, $(NF - 1)) { sub(/@.*/,
 
 no_tls() { ! readelf -lW "$lib" | grep -w TLS; }
 no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__tls_get_addr'; }
-# What build.rs says of exceptions; linkers differ in what they add.
+# Exceptions as documented in build.rs; linkers differ in what they add.
 no_frames() { ! readelf -SW "$lib" | grep eh_frame; }
 no_python() { ! symbols U | grep -E '^_?Py'; }
 imports() {
     [ -z "${DLRS_FEATURES+set}" ] || { ! symbols U | LC_ALL=C comm -13 "$here/imports.txt" - | grep .; return; }
     symbols U | LC_ALL=C diff "$here/imports.txt" -
 }
-# The only names that may be missing: the C start-up files ask for them.
+# The only names that may be undefined: the C start-up files reference them.
 weak() { ! symbols w | grep -vxE '_ITM_(de)?registerTMCloneTable|__cxa_finalize|__gmon_start__'; }
-# What Python calls is not of the interface.
+# Functions that Python calls are not part of the interface.
 exports() {
     nm -D --defined-only "$lib" | awk -v module="$module" '$NF != module { print $NF }' |
         LC_ALL=C sort >"$calls"
@@ -67,7 +67,7 @@ stripped_kb() {
     rm -f "$copy"
 }
 small() { [ "$bytes" -le $((limit_kb * 1024)) ] || { echo "$bytes bytes, not $limit_kb KB"; return 1; }; }
-# Each exported function is called by a topic's program, and not only named in a comment.
+# A program calls each exported function, instead of only naming it in a comment.
 called() {
     cat "$here"/test_*.c | gcc -fpreprocessed -E -P -xc - | grep -oE '\bdlrs_[a-z0-9_]+\(' |
         tr -d '(' | LC_ALL=C sort -u >"$calls"

@@ -1,6 +1,6 @@
 /* Loading and unloading, exit, fork, two copies in one process. Not linked to the library:
- * `lifecycle LIBRARY [COPY [PAGES]]` loads it by path; PAGES is the growth
- * of resident memory that is allowed, by default what the kernel's count may lag behind. */
+ * `lifecycle LIBRARY [COPY [PAGES]]` loads it by path; PAGES is the permitted growth of resident
+ * memory, by default the possible lag of the kernel's count. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -158,7 +158,7 @@ static void *thread_with_tensor(void *argument) {
   return argument;
 }
 
-/* Z18: freed by the destructor of the application's own thread-local variable. */
+/* Z18: freed by the destructor of the application's thread-local variable. */
 static void thread_exit(void) {
   pthread_t thread;
   CHECK(pthread_key_create(&key, at_thread_exit) == 0);
@@ -169,7 +169,7 @@ static void thread_exit(void) {
   CHECK(runs == 1);
 }
 
-/* Z16: tensors made before a fork live on in the child. */
+/* Z16: tensors created before a fork are valid in the child. */
 static void forked(void) {
   runs = 0;
   late.release(late_tensor);
@@ -177,7 +177,7 @@ static void forked(void) {
   if (runs != 2) _exit(7);
 }
 
-/* Two copies in one process do not take each other's tensors for their own. */
+/* Two copies in one process do not treat each other's tensors as their own. */
 static void two_copies(const char *path, const char *copy) {
   library a, b;
   DLManagedTensorVersioned *tensor, *out = NULL;

@@ -1,6 +1,6 @@
-// A Python extension that calls what the examples of dlpack_rs_python.hpp leave out: private
-// capsules, memory of Python objects, exceptions, adapters that return a Result. PYTHON_HPP_MODULE
-// is its name: it is built with exceptions and without.
+// A Python extension that calls the functions of dlpack_rs_python.hpp that its examples leave out:
+// private capsules, memory of Python objects, exceptions, adapters that return a Result.
+// PYTHON_HPP_MODULE is its name: it is built with exceptions and without.
 #include <dlpack/dlpack_rs_python.hpp>
 
 namespace dp = dlpack_rs::python;
@@ -20,7 +20,7 @@ dp::ErrorOptions words() {
   return out;
 }
 
-// A number, to whose tensor an adapter without exceptions converts it.
+// A number, which an adapter without exceptions converts to a tensor.
 struct Number {
   int64_t value;
 };
@@ -56,7 +56,7 @@ PyObject *private_capsule(PyObject *, PyObject *object) {
   Tensor tensor = dp::from_dlpack(object);
   return tensor ? dp::holder(std::move(tensor), name) : nullptr;
 }
-// Under a name of DLPack's it is refused, and the tensor stays.
+// A capsule with a DLPack name is rejected, and the tensor is unchanged.
 PyObject *private_capsule_of_dlpack(PyObject *, PyObject *object) {
   Tensor tensor = dp::from_dlpack(object);
   PyObject *made = tensor ? dp::holder(std::move(tensor), "dltensor") : nullptr;
@@ -89,7 +89,7 @@ PyObject *dlpack_of_number(PyObject *, PyObject *number) {
   const Tensor tensor = dp::tensor_of<Number, P>(*P::get(number));
   return tensor ? dp::dunder_dlpack(tensor, dp::Request()) : nullptr;
 }
-// What the table does for its owner, as a consumer in C.
+// Calls the table's functions as a consumer in C does.
 PyObject *through_table(PyObject *, PyObject *number) {
   const DLPackExchangeAPI *api = dp::ExchangeApi<Number, P>::table();
   DLManagedTensorVersioned *managed = nullptr;

@@ -12,7 +12,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 jobs=$(nproc 2>/dev/null || echo 2)
 warnings="-Wall -Wextra -Wpedantic -Werror"
-# The programs look for the SONAME, which a build folder need not have.
+# The programs need the SONAME, which a build folder may lack.
 mkdir "$work/lib"
 cp "$libdir/libdlpack_rs.so" "$work/lib/libdlpack_rs.so" || exit 2
 ln -s libdlpack_rs.so "$work/lib/$("$here/../cdylib/soname.sh")"
@@ -20,7 +20,7 @@ link="-L$work/lib -ldlpack_rs -Wl,-rpath,$work/lib -ldl -lpthread"
 passed=0
 failed=0
 
-# count NAME STATUS FILE: adds up the closing line of a program's output.
+# count NAME STATUS FILE: adds up the last line of a program's output.
 count() {
     line=$(tail -n 1 "$3")
     case $line in
@@ -41,13 +41,13 @@ count() {
     fi
 }
 
-# These use what C++ does not have.
+# These use C features that C++ lacks.
 c_only="test_engine test_platform test_pool test_view"
 programs="catalogue sweep threads"
 for source in "$here"/test_*.c; do programs="$programs $(basename "$source" .c)"; done
 
-# These judge what the library does within, for long, through few functions: another compiler's
-# call of those would tell nothing new.
+# These run long inside the library through few functions: another compiler's calls of those add
+# nothing.
 run_once="test_engine test_far test_platform test_racing test_stack"
 
 is_c_only() { case " $c_only " in *" $1 "*) ;; *) return 1 ;; esac; }
@@ -92,7 +92,7 @@ run_all() { # run_all BUILD
 }
 
 for combination in "gcc c99 c" "gcc c11 c" "clang c11 c" "g++ c++17 c++"; do
-    # ONLY names the programs that are run, then by one compiler.
+    # ONLY names the programs to run, then with one compiler.
     [ -z "${ONLY:-}" ] || { programs=$ONLY; [ "$combination" = "gcc c11 c" ] || continue; }
     set -- $combination
     command -v "$1" >/dev/null || { echo "$1: not here"; continue; }
@@ -123,7 +123,7 @@ if [ "${NO_LAWS:-0}" = 0 ]; then
     grep '^stripped' "$work/log"
 fi
 
-# The program's own allocator hooks stay in place: they forward to the one valgrind watches.
+# The program's allocator hooks stay in place: they forward to the one that valgrind watches.
 if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
     for name in $programs lifecycle; do
         case $name in
@@ -147,10 +147,10 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         name=$1
         shift
         kinds=all
-        # The library stays loaded for ever, and so does what the loader noted about it; each table
-        # of a backend that was ever set is kept, and test_growth sets one of every size.
+        # The library is never unloaded, nor the loader's data about it; each table of a backend
+        # that was ever set is kept, and test_growth sets one of every size.
         case $name in lifecycle | test_growth) kinds=definite,indirect,possible ;; esac
-        # A handler repairs faults there, and goes on with registers as they were at the fault.
+        # A handler repairs faults there, and resumes with the registers at the fault.
         exact=
         [ "$name" = test_workers ] && exact=--vex-iropt-register-updates=allregs-at-mem-access
         timeout "${STEP_SECONDS:-900}" valgrind -q $exact --leak-check=full \

@@ -1,9 +1,10 @@
-/* Calls on a thread whose whole stack is 64 KiB, of which the thread's own data and thread-local
- * storage take some. Below it is a page that cannot be touched;
- * whoever touches it is named, and the program ends. POSIX. STACK_KIB asks for more, to measure or
- * for a library with larger frames (instrumented, or not optimised).
+/* Calls on a thread whose whole stack is 64 KiB, of which the thread's data and thread-local
+ * storage take some. Below it is an inaccessible page;
+ * an access to it is reported by name, and ends the program. POSIX. STACK_KIB sets a larger size,
+ * to measure or for a library with larger frames (instrumented, or not optimised).
  *
- * The C library's share grows with the program's thread-local storage: small_stack_own tells it. */
+ * The C library's share grows with the program's thread-local storage: small_stack_own returns it.
+ * */
 #ifndef C_TESTS_SMALL_STACK_H_
 #define C_TESTS_SMALL_STACK_H_
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef _WIN32 /* stacks grow there as far as the program's header lets them: as usual */
+#ifdef _WIN32 /* stacks grow to the limit in the program's header: default handling */
 
 static size_t small_stack_run(const char *doing, void (*work)(void *), void *argument) {
   (void)doing;
@@ -42,17 +43,17 @@ static void small_stack_end(void) {}
 #endif
 
 typedef struct small_stack {
-  unsigned char *base; /* the lowest byte; the page below it cannot be touched */
-  unsigned char *seen; /* the same memory elsewhere: valgrind knows the former as a stack */
+  unsigned char *base; /* the lowest byte; the page below it is inaccessible */
+  unsigned char *seen; /* the same memory at another address: valgrind treats the former as a stack */
   size_t nbytes;
-  size_t own;          /* bytes that a thread touches that does nothing */
+  size_t own;          /* bytes that an idle thread touches */
   size_t most;         /* bytes that a call's thread has touched */
   const char *most_in;
 } small_stack;
 
 static small_stack small;
 
-/* What the thread is doing, for the handler. */
+/* The thread's current activity, for the handler. */
 static const char *volatile small_stack_doing = "nothing";
 
 static void small_stack_fault(int number, siginfo_t *info, void *context) {
@@ -67,7 +68,7 @@ static void small_stack_fault(int number, siginfo_t *info, void *context) {
     (void)!write(1, end, sizeof end - 1);
     _exit(1);
   }
-  signal(number, SIG_DFL); /* any other fault: again, as usual */
+  signal(number, SIG_DFL); /* any other fault: repeated with the default action */
 }
 
 typedef struct small_stack_call {
@@ -92,7 +93,8 @@ static void *small_stack_start(void *given) {
 
 static void *small_stack_nothing(void *given) { return given; }
 
-/* Runs `work(argument)` there and waits for it; tells how many bytes of the stack were touched. */
+/* Runs `work(argument)` there and waits for it; returns how many bytes of the stack were touched.
+ * */
 static size_t small_stack_run(const char *doing, void (*work)(void *), void *argument) {
   small_stack_call call;
   pthread_attr_t attributes;

@@ -1,13 +1,13 @@
-/* Every allocation of every function that allocates fails, once and for ever: the call answers
- * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call works. What a
- * pool keeps on purpose is swept in test_pool.c.
+/* Every allocation of every function that allocates fails, once and from then on: the call returns
+ * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call succeeds.
+ * test_pool.c sweeps the blocks that a pool keeps.
  * `sweep N` runs only every N-th scenario. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "harness.h"
 
-/* What the scenarios work on; made afresh for each call. */
+/* The scenarios' operands; created anew for each call. */
 static struct {
   t_tensor src, dst;
   int64_t shape[64], arrays[128];
@@ -27,7 +27,7 @@ static struct {
   float *large;
 } S;
 
-/* What they make. */
+/* Their results. */
 static struct {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
@@ -308,7 +308,7 @@ static void large_copy(void) {
 
 /* ---- Scenarios ------------------------------------------------------------------------------*/
 
-/* setup, then the call; `survives`: it may also work although an allocation failed. */
+/* setup, then the call; `survives`: it may also succeed although an allocation failed. */
 #define SCENARIOS(X)                                                                               \
   X(plain, 0, dlrs_tensor_new(S.shape, 1, F32, CPU, NULL, &R.out, ERR))                            \
   X(plain, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))                        \
@@ -433,7 +433,7 @@ static int32_t run_scenario(int number) {
 }
 
 static void teardown(const scenario *row) {
-  /* A result variable holds the poison of t_before when the call does not have it. */
+  /* A result variable has the poison of t_before when the call lacks it. */
   if (strstr(row->call, "&R.out") != NULL) dlrs_release(R.out);
   if (strstr(row->call, "&R.legacy_out") != NULL) dlrs_release_legacy(R.legacy_out);
   if (strstr(row->call, "&R.pool") != NULL) dlrs_pool_release(R.pool);
@@ -443,7 +443,7 @@ static void teardown(const scenario *row) {
   CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
 }
 
-/* Runs a scenario whose k-th allocation fails; tells whether there was a k-th. */
+/* Runs a scenario whose k-th allocation fails; returns whether there was a k-th. */
 static int point(int number, long k, int forever) {
   const scenario *row = &scenarios[number];
   char context[256];
@@ -472,14 +472,14 @@ static int point(int number, long k, int forever) {
   }
   t_unwatch();
   teardown(row);
-  CHECK(t_deleted - deleted <= 1); /* the foreign tensor's, or the callback of the memory lent */
+  CHECK(t_deleted - deleted <= 1); /* the foreign tensor's, or the callback of the borrowed memory */
   /* The C library keeps a few blocks with the stacks of threads that have ended. */
   CHECK(inject_live() >= live && inject_live() <= live + (row->survives ? 8 : 0));
   t_context = "";
   return fired;
 }
 
-/* What does not make a tensor does not allocate either. */
+/* Functions that create no tensor do not allocate either. */
 static void allocates_nothing(void) {
   DLManagedTensorVersioned *more;
   DLManagedTensor *legacy;

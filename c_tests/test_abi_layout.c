@@ -1,4 +1,4 @@
-/* What the library was compiled with is what this compiler sees. */
+/* The library's compiled layout equals this compiler's. */
 #include "harness.h"
 
 static dlrs_abi_table mine(void) {

@@ -1,4 +1,4 @@
-/* Making tensors. */
+/* Allocating tensors. */
 #include "harness.h"
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -15,7 +15,7 @@ static dlrs_alloc_options options_of(uint32_t align_bytes, uint64_t flags) {
   return options;
 }
 
-/* What every tensor made here must be. */
+/* Properties of every tensor allocated here. */
 static void is_fresh(const DLManagedTensorVersioned *out, uint64_t flags) {
   const DLTensor *tensor = &out->dl_tensor;
   EQUAL(out->version.major, DLPACK_MAJOR_VERSION);
@@ -63,7 +63,7 @@ static void makes(void) {
   dlrs_release(out);
 }
 
-/* The data lies behind the arrays, and ends in the same block. */
+/* The data is behind the arrays, in the same block. */
 static void inside(void) {
   int64_t n, wrong = 0;
   uint32_t align_bytes;
@@ -85,7 +85,7 @@ static void inside(void) {
   EQUAL(wrong, 0);
 }
 
-/* Strides of a tensor without elements are those that dlrs_compact_strides gives. */
+/* Strides of a tensor without elements are those of dlrs_compact_strides. */
 static void empty(void) {
   const int64_t extents[3] = {2, 0, 3};
   int64_t strides[3] = {7, 7, 7};
@@ -204,10 +204,10 @@ static void allocators(void) {
   CHECK(old == &allocator);
   WORKS(dlrs_allocator_set(kDLROCM, NULL, NULL, ERR));
   EQUAL(freed, 0);
-  dlrs_release(out); /* the allocator is no longer set, and still gets its memory back */
+  dlrs_release(out); /* the allocator is no longer set, but still frees its memory */
   EQUAL(allocated, 1);
   EQUAL(freed, 1);
-  /* Who can allocate on a device can clone to it, as far as there is nothing to copy. */
+  /* If memory can be allocated on a device, an empty tensor can be cloned to it. */
   int64_t none[2] = {0, 3};
   DLManagedTensorVersioned empty = t_managed(t_describe(NULL, F32, 2, none, NULL), 0);
   REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));

@@ -1,10 +1,11 @@
-/* Backends given from C: who is asked, what goes through the host, what faults do.
+/* Backends set from C: which one is called, which copies are staged on the host, the effect of
+ * faults.
  *
- * The devices here are stand-ins over host memory: "ext_dev" has addresses that cannot be followed,
- * "opencl" has handles. Copies are compared with the same copies between host tensors. */
+ * The devices here are stand-ins over host memory: "ext_dev" has addresses that must not be
+ * dereferenced, "opencl" has handles. Copies are compared with the same copies of host tensors. */
 #include "harness.h"
 
-#define SHIFT ((uintptr_t)1 << 44) /* a device's address is so far below the memory behind it */
+#define SHIFT ((uintptr_t)1 << 44) /* a device's address is this far below its memory */
 #define EXT t_device(kDLExtDev, 0)
 #define OPENCL t_device(kDLOpenCL, 0)
 
@@ -17,7 +18,7 @@ typedef struct Object { /* behind a handle */
 static struct {
   int able;       /* DENSE, ROWS or STRIDED */
   int fail_at;    /* this call fails, counted from 1; 0: none */
-  int32_t status; /* with this */
+  int32_t status; /* with this code */
   int calls, copies, syncs, live, streams, events;
   void *stream; /* of the last copy */
   int count;
@@ -278,7 +279,7 @@ static int layout(int ndim, const int64_t *shape, int64_t bits, int source, int6
   return (high - low + 1) * bits / 8 + 1 <= ROOM;
 }
 
-typedef struct Place { /* one tensor of a device, all of whose memory can be seen */
+typedef struct Place { /* one tensor of a device, whose whole memory is visible */
   DLManagedTensorVersioned *memory;
   DLManagedTensorVersioned tensor;
 } Place;
@@ -363,7 +364,7 @@ static void all_pairs(void) {
       for (j = 0; j < 3; ++j) copies(devices[i], devices[j], able, i || j ? 60 : 5);
 }
 
-/* Pieces of more than what is brought to the host at a time. */
+/* Pieces larger than the staging buffer. */
 static void large(void) {
   int64_t shape[2] = {3, 12 << 20}, strides[2] = {1, 3};
   DLManagedTensorVersioned *host, *there, *back;
@@ -397,7 +398,7 @@ static void large(void) {
   EQUAL(fake.live, 0);
 }
 
-/* Rows of more than what is brought to the host at a time: pieces of one row, then of the next. */
+/* Rows larger than the staging buffer: pieces of one row, then of the next. */
 static void large_rows(void) {
   enum { LANES = 65535, NBYTES = LANES * 8, COLUMNS = 65 };
   int64_t shape[2] = {2, COLUMNS}, strides[2] = {1, -1}, n = COLUMNS + 1, i, wrong = 0;
@@ -417,7 +418,7 @@ static void large_rows(void) {
   rows.byte_offset = (COLUMNS - 1) * NBYTES;
   fake.copies = 0;
   WORKS(dlrs_copy_desc(&rows, 0, &here->dl_tensor, 0, NULL, ERR));
-  EQUAL(fake.copies, 4); /* two pieces a row */
+  EQUAL(fake.copies, 4); /* two pieces per row */
   got = (char *)here->dl_tensor.data;
   for (i = 0; i < 2 * COLUMNS; ++i) {
     char *item = got + i * NBYTES, *want = fill + (COLUMNS - 1 - i % COLUMNS + i / COLUMNS) * NBYTES;
@@ -452,7 +453,7 @@ static int32_t clone_there_and_back(void) {
   return status;
 }
 
-/* An address of one "ext_dev" is none of the host's, nor of another one's. */
+/* An address of one "ext_dev" is invalid on the host, and on another one. */
 static void address_spaces(void) {
   static const int32_t ids[] = {0, 1};
   char text[99];
@@ -569,7 +570,7 @@ static void asked(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, NULL, ERR));
 }
 
-/* The driver knows 400 bytes from 4 in front of any address, of ext_dev:0. */
+/* The driver knows 400 bytes from 4 before any address, of ext_dev:0. */
 static void driver_level(void) {
   int64_t n = 99, more = 100;
   DLTensor tensor = t_describe((void *)(uintptr_t)4096, F32, 1, &n, NULL);
@@ -585,7 +586,7 @@ static void driver_level(void) {
   tensor.device = t_device(kDLTrn, 0);
   WORKS(dlrs_backend_set(kDLTrn, &stand_in, NULL, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
-  dlrs_backend silent = stand_in; /* cannot tell, which is no reason to refuse */
+  dlrs_backend silent = stand_in; /* undetermined, which is not a reason to fail */
   silent.pointer = NULL;
   WORKS(dlrs_backend_set(kDLTrn, &silent, NULL, ERR));
   WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
@@ -660,7 +661,7 @@ static void deferred(void) {
   EQUAL(t_deleted, before + 1);
   WORKS(dlrs_release_drain(&waiting, ERR));
   CHECK(waiting == 0 && t_deleted == before + 2);
-  /* Faults: nothing is taken. */
+  /* Faults: ownership of nothing is taken. */
   held = &host.managed;
   fake.calls = 0;
   fake.fail_at = 2;
@@ -670,7 +671,7 @@ static void deferred(void) {
   fake.fail_at = 0;
 }
 
-/* Who cannot be asked about an event, or not now, is waited for: nothing goes early. */
+/* If an event cannot be queried, or not now, the library waits: nothing is released early. */
 static void deferred_unasked(void) {
   t_tensor host;
   dlrs_backend mute = stand_in;
@@ -722,7 +723,7 @@ static void streams(void) {
   options.src_stream = &producer;
   WORKS(dlrs_copy(there, &host.managed, &options, ERR));
   CHECK(fake.stream == &producer && fake.syncs == 1);
-  /* What goes through the host is done when the call returns. */
+  /* Staged copies are complete when the call returns. */
   fake.able = DENSE;
   there->dl_tensor.strides[0] = 1;
   there->dl_tensor.strides[1] = 2;
@@ -750,7 +751,7 @@ static void handles(void) {
   WORKS(dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
   tensor.data = NULL;
   REFUSED(DLRS_DATA_NULL, ANY, DLRS_FIELD_DATA, -1, dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
-  /* Elements of a device are for copies; the CPU's own functions refuse them. */
+  /* Elements of a device are for copies only; the CPU's functions reject them. */
   REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_max_diff(there, there, &difference, ERR));
   dlrs_release(there);
 }
@@ -774,7 +775,7 @@ int main(void) {
   deferred_unasked();
   streams();
   handles();
-  /* Gone while a tensor lives: it remembers who allocated it. */
+  /* Removed while a tensor is alive: the tensor keeps its allocator. */
   {
     int64_t two = 2;
     DLManagedTensorVersioned *there;

@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-/* The functions are pure C; the numbers behind them are checked in tests/cast.rs and in
- * tests/python/test_cast.py. */
+/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the numbers.
+ * */
 
 typedef struct made {
   DLManagedTensorVersioned managed;
@@ -119,7 +119,7 @@ static void test_refusals(void) {
   make(&c, handles, t_dtype(kDLOpaqueHandle, 64, 1), 2, 3, 0);
   REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
   t_unwatch();
-  /* In place: refused, or through a temporary. */
+  /* In place: rejected, or through a temporary. */
   values[1] = 7.75f;
   make(&b, values, t_dtype(kDLInt, 32, 1), 2, 3, 0);
   REFUSED(DLRS_OVERLAP_SRC_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
@@ -140,7 +140,7 @@ static void test_fill(void) {
   memset(halves, 0, sizeof halves);
   WORKS(dlrs_fill(dst, &value, f64, NULL, ERR));
   for (int i = 0; i < 6; i++) EQUAL(halves[i], 0x4020);
-  uint16_t bits = 0x7fc1; /* its own dtype: to the bit */
+  uint16_t bits = 0x7fc1; /* its own dtype: bit for bit */
   WORKS(dlrs_fill(dst, &bits, t_dtype(kDLBfloat, 16, 1), NULL, ERR));
   EQUAL(halves[5], 0x7fc1);
   make(&a, complexes, t_dtype(kDLComplex, 128, 1), 2, 3, 0);
@@ -152,7 +152,7 @@ static void test_fill(void) {
   make(&a, packed, t_dtype(kDLUInt, 4, 1), 1, 5, 0);
   WORKS(dlrs_fill(dst, &value, f64, NULL, ERR));
   EQUAL(packed[0], 0x22);
-  EQUAL(packed[2], 0x02); /* the neighbour's bits stay */
+  EQUAL(packed[2], 0x02); /* the neighbour's bits are unchanged */
   t_watch(packed, sizeof packed);
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
@@ -164,7 +164,7 @@ static void test_fill(void) {
   t_unwatch();
 }
 
-/* The bits above a padded element belong to nobody, whatever the value's byte says. */
+/* The bits above a padded element are unused, whatever the value's byte has there. */
 static void test_fill_padded(void) {
   uint8_t padded[5] = {0, 0, 0, 0, 0}, wide[2] = {0xab, 0xfc}, twice[4];
   made a;
@@ -253,7 +253,7 @@ static void test_batch(void) {
   c.managed.flags = 0;
   WORKS(dlrs_copy_batch(2, src, dst, NULL, NULL, ERR));
   EQUAL(memcmp(y, x, sizeof x) | memcmp(z, x, sizeof x), 0);
-  /* Through memory of the library's, where allowed: rows exchanged in place. */
+  /* Through a staging buffer, where allowed: rows exchanged in place. */
   dlrs_copy_options options;
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
@@ -290,7 +290,7 @@ static void test_bytes(void) {
   make(&a, NULL, F32, 0, 2, 0);
   WORKS(dlrs_copy_to_bytes(src, NULL, 0, NULL, ERR));
   {
-    /* Into other memory, or where the elements are already: bits that are none's become 0. */
+    /* Into other memory, or in place: unused bits become 0. */
     unsigned char own[2] = {0x21, 0xF3}, other[2] = {0xFF, 0xFF};
     make(&a, own, t_dtype(kDLUInt, 4, 1), 3, 1, 0);
     WORKS(dlrs_copy_to_bytes(src, other, 2, NULL, ERR));
@@ -300,7 +300,7 @@ static void test_bytes(void) {
   }
 }
 
-/* DLRS_COPY_SATURATE: integers and floats; what it does not go with. */
+/* DLRS_COPY_SATURATE: integers and floats; its incompatible options. */
 static void test_saturation(void) {
   int32_t wide[4] = {300, -300, 7, INT32_MIN};
   uint8_t bytes[4] = {0}, narrow[4] = {0};

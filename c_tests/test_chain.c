@@ -6,7 +6,7 @@ static char order[16];
 
 static void tells(void *name) { strncat(order, (const char *)name, 1); }
 
-/* Callbacks that tell their names; NULL: none. */
+/* Callbacks that append their names; NULL: none. */
 static void attach(DLManagedTensorVersioned *tensor, const char *before, const char *after) {
   if (before) WORKS(dlrs_attach(tensor, tells, (void *)(uintptr_t)before, DLRS_BEFORE_FREE, ERR));
   if (after) WORKS(dlrs_attach(tensor, tells, (void *)(uintptr_t)after, DLRS_AFTER_FREE, ERR));
@@ -47,7 +47,7 @@ static void nested(void) {
 
 static DLManagedTensorVersioned *going;
 
-/* A callback may not share the tensor that goes: nobody holds it. */
+/* A callback may not share the tensor that is being freed: it has no references. */
 static void shares(void *name) {
   DLManagedTensorVersioned *out;
   tells(name);
@@ -63,7 +63,7 @@ static void shares(void *name) {
   dlrs_release(out);
 }
 
-/* But it may change the list that it is of. */
+/* But it may change its own list. */
 static void changes(void *name) {
   tells(name);
   attach(going, "n", "N");
@@ -72,7 +72,7 @@ static void changes(void *name) {
   WORKS(dlrs_detach(going, tells, (void *)(uintptr_t)"D", ERR));
 }
 
-/* The tensor goes by itself, or as the base of a view, with callbacks of its own or without. */
+/* The tensor is freed directly, or as the base of a view, with callbacks or without. */
 static void from_inside(void) {
   float values[4] = {0, 0, 0, 0};
   int64_t shape[1] = {4};
@@ -138,7 +138,7 @@ static void model(int steps, int orders) {
         --n;
       }
     }
-    /* No more memory than for as many as there were at a time, for each order. */
+    /* Memory only for the largest number of callbacks at a time, for each order. */
     if (inject_works()) CHECK(inject_live() - before <= 2 * most);
   }
   got_count = 0;
@@ -151,7 +151,7 @@ static void model(int steps, int orders) {
   }
 }
 
-/* What a cache does: the next is attached before the last one is detached. */
+/* As in a cache: the next is attached before the last one is detached. */
 static void in_turn(void) {
   static int ids[2] = {0, 1};
   DLManagedTensorVersioned *tensor;

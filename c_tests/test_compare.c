@@ -1,6 +1,5 @@
-/* Comparisons against loops of their own: elements that are repeated, in tensors far larger than
- * memory; tensors of size zero, whatever their strides say, for all functions alike; whole numbers
- * under every rounding mode. */
+/* Comparisons against separate loops: repeated elements, in tensors far larger than memory; tensors
+ * of size zero, whatever their strides, for all functions; integers under every rounding mode. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -99,9 +98,9 @@ static void small_ones(void) {
   CHECK(yes > 1000 && no > 1000);
 }
 
-/* Each would take longer than a life, looked at one by one. */
+/* Each would take longer than a life, element by element. */
 static void huge_ones(void) {
-  /* As many as there are addresses for. */
+  /* As many as there are addresses. */
   const int64_t far = (int64_t)1 << (sizeof(void *) > 4 ? 29 : 13);
   const int64_t n = (int64_t)1 << (sizeof(void *) > 4 ? 20 : 15);
   unsigned char *many = (unsigned char *)calloc((size_t)n, 1);
@@ -139,7 +138,7 @@ static void huge_ones(void) {
   free(others);
 }
 
-/* ---- Nothing --------------------------------------------------------------------------------*/
+/* ---- Size zero ------------------------------------------------------------------------------*/
 
 static int64_t any_stride(void) {
   static const int64_t values[] = {INT64_MIN, INT64_MAX, INT64_MIN + 1, (int64_t)1 << 62, -1, 0, 1};
@@ -190,7 +189,7 @@ static void empty_ones(void) {
       EQUAL(answer, 1);
       CHECK(difference(&a, &b) == 0);
     }
-    /* Questions about addresses, which opaque handles have none of, as an empty tensor has. */
+    /* Queries about addresses, which neither opaque handles nor empty tensors have. */
     if (below(2) == 0) a.managed.dl_tensor.device = t_device(kDLOpenCL, 0);
     WORKS(dlrs_span(&a.managed.dl_tensor, 0, &low, &high, ERR));
     CHECK(low == 0 && high == 0);
@@ -204,7 +203,7 @@ static void empty_ones(void) {
   }
 }
 
-/* ---- Whole numbers --------------------------------------------------------------------------*/
+/* ---- Integers -------------------------------------------------------------------------------*/
 
 static void rounding(void) {
   enum { TRIES = 3000 };
@@ -215,7 +214,7 @@ static void rounding(void) {
   int i, mode;
   t_context = "rounding";
   for (i = 0; i < TRIES; ++i) {
-    /* Around halves of the last place that a double has. */
+    /* Around halves of a double's last place. */
     const int bits = 50 + (int)below(15);
     const uint64_t top = (uint64_t)1 << (bits < 64 ? bits - 1 : 63);
     xs[i] = i == 0 ? UINT64_MAX : i == 1 ? 0 : top | (draw() << 11 & (top - 1)) | (uint64_t)below(8);

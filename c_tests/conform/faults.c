@@ -1,5 +1,6 @@
 /* The conformance kit finds faults: a library with one planted fault for each row, and each rule
- * seen to fail; the same library without a fault passes all. Ends with "N passed, N failed". */
+ * fails at least once; the same library without a fault passes all. Ends with "N passed, N failed".
+ * */
 #include <stdio.h>
 #include <string.h>
 
@@ -121,7 +122,7 @@ int main(void) {
   for (uint32_t i = 0; i < dlrs_conform_count(); i++)
     check(strstr(seen, dlrs_conform_rule_at(i)->id) != NULL, "no fault breaks",
           dlrs_conform_rule_at(i)->id, "");
-  /* Arguments that are wrong. */
+  /* Invalid arguments. */
   mini_fault = "";
   check(dlrs_conform_rule_at(dlrs_conform_count()) == NULL, "a rule behind the last", "", "");
   check(dlrs_conform_check(NULL, 0, &verdict) == -1, "no subject", "", "");
@@ -130,7 +131,7 @@ int main(void) {
         "");
   check(dlrs_conform_exchange_api(NULL, NULL, NULL, 0, &verdict) == -1, "no table", "", "");
   check(dlrs_conform_judge(NULL, 0, 1, NULL, &verdict) == -1, "no getter", "", "");
-  for (uint32_t i = 0; i < dlrs_conform_count(); i++) { /* a subject that has nothing */
+  for (uint32_t i = 0; i < dlrs_conform_count(); i++) { /* an empty subject */
     dlrs_conform_subject nothing;
     memset(&nothing, 0, sizeof nothing);
     nothing.struct_size = sizeof nothing.struct_size;

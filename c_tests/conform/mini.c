@@ -15,12 +15,12 @@
 
 const char *mini_fault = "";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_t home; /* the thread that made the subject */
+static pthread_t home; /* the thread that created the subject */
 static long exports, deletions;
 
 static int has(const char *fault) { return strcmp(mini_fault, fault) == 0; }
 
-/* Memory that tensors and exports share: of this library, or of another's tensor. */
+/* Memory that tensors and exports share: of this library, or of a foreign tensor. */
 typedef struct store {
   long references;
   unsigned char *memory;
@@ -64,7 +64,7 @@ static void unref(store *of) {
   if (of->memory != NULL) memset(of->memory, 0xdd, of->bytes);
   free(of->memory);
   of->memory = NULL;
-  if (mini_fault[0] == 0) free(of); /* faults look at it again */
+  if (mini_fault[0] == 0) free(of); /* faults read it again */
 }
 
 static void ref(store *of) {
@@ -205,7 +205,7 @@ static int32_t produce_copy(void *context, void *tensor, DLManagedTensorVersione
   if (has("a copy shares")) {
     copy.of = x->of;
     ref(copy.of);
-  } else { /* what is copied is compact */
+  } else { /* a copy is compact */
     memcpy(copy.of->memory, (char *)x->t.data + x->t.byte_offset, bytes);
     copy.t.data = copy.of->memory;
     copy.t.byte_offset = 0;

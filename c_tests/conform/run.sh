@@ -28,7 +28,7 @@ row() { # row NAME COMMAND...
     fi
 }
 
-# compile COMPILER...: the kit's objects, in a folder of their own
+# compile COMPILER...: the kit's objects, in a separate folder
 compile() {
     mkdir -p "$work/$standard"
     for source in "$kit"/*.c "$here/mini.c" "$here/faults.c"; do

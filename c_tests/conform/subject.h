@@ -1,4 +1,4 @@
-/* The libraries that the tests of the conformance kit judge. */
+/* The libraries that the tests of the conformance kit check. */
 #ifndef C_TESTS_CONFORM_SUBJECT_H_
 #define C_TESTS_CONFORM_SUBJECT_H_
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* A small library that keeps every rule but those that its one fault breaks; "" is none. */
+/* A small library that keeps every rule except for its one fault; "" is none. */
 extern const char *mini_fault;
 dlrs_conform_getter mini_subject;
 

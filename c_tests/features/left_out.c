@@ -1,6 +1,6 @@
-/* What a library answers that was built without a backend of its own: the refusal that any kind of
- * device without a backend gets, with what to do. DLRS_NO_CUDA and DLRS_NO_ROCM say which it lacks,
- * as its CMake targets and pkg-config do. */
+/* Errors of a library that was built without a backend: those of any device kind without a backend,
+ * with the remedy. DLRS_NO_CUDA and DLRS_NO_ROCM give the missing ones, as its CMake targets and
+ * pkg-config define them. */
 #include "harness.h"
 
 /* A call that needs a backend for the device. */
@@ -53,7 +53,7 @@ static int refused(size_t which, DLDevice device) {
   return t_refused(__FILE__, __LINE__, calls[which].text, got, DLRS_DEVICE_TYPE, ANY, ANY, -1);
 }
 
-/* All of them are refused, in these words; but that the host reaches pinned memory by itself. */
+/* All fail with these words, except that the host reads pinned memory directly. */
 static void left_out(int32_t device_type, const char *words) {
   size_t i;
   for (i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -75,9 +75,9 @@ static int32_t copy_none(void *context, DLDevice device, const dlrs_byte_plan *p
   return DLRS_OK;
 }
 
-/* The backend that a message speaks of can be set, and serves. */
+/* The backend that a message names can be set, and works. */
 static void can_be_served(int32_t device_type) {
-  static dlrs_backend backend; /* kept by the library */
+  static dlrs_backend backend; /* stored by the library */
   int32_t count = 0;
   backend.struct_size = sizeof backend;
   backend.device_count = count_one;
@@ -108,7 +108,7 @@ int main(void) {
     CHECK(counts(t_device(rocm[i], 0)) != DLRS_DEVICE_TYPE);
 #endif
   }
-  /* Of another kind nothing was left out. */
+  /* For another kind nothing was left out. */
   refused(0, t_device(kDLMetal, 0));
   CHECK(strstr(t_error.message, "no backend serves this kind of device") != NULL);
   return t_close();

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The library with fewer Cargo features: its core alone, and one more combination. Each is built,
-# keeps the file's laws (with the exports that its features have, and no size above its limit), has
+# passes the checks of its file (with the exports of its features, and no size above its limit), has
 # headers that compile and declare these exports, passes the C tests that call no other function, and
-# says what it lacks. Arguments: INCLUDE [FEATURES...], each a list as "cuda print".
+# reports missing features. Arguments: INCLUDE [FEATURES...], each a list as "cuda print".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
@@ -14,7 +14,7 @@ trap 'rm -rf "$out"' EXIT
 host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 jobs=$(nproc 2>/dev/null || echo 2)
 warn="-Wall -Wextra -Wpedantic -Werror"
-# Those that take long and judge what no feature changes; those that look for CUDA's driver.
+# Those that take long and test what no feature changes; those that load CUDA's driver.
 long="test_engine test_far test_platform test_racing test_stack test_workers"
 for_cuda="test_device test_setters test_stream"
 passed=0 failed=0
@@ -76,7 +76,7 @@ combination() { # combination FEATURES
   try "\"$1\": the C++ headers" g++ -std=c++17 $warn $defines -fsyntax-only -x c++ \
     "$include/dlpack_rs.hpp" -Wno-pragma-once-outside-header
 
-  # The programs whose text names nothing that is left out.
+  # The programs whose text names no function that is left out.
   for program in c_tests/test_*.c; do
     case " $skipped " in *" $(basename "$program" .c) "*) continue ;; esac
     gcc -fpreprocessed -E -P -xc "$program" | grep -qwF "${left:-none}" || programs="$programs $program"
@@ -97,8 +97,8 @@ combination() { # combination FEATURES
   echo "\"$1\": $(echo "$programs" | wc -w) programs, $(wc -l <"$out/exports") functions"
 }
 
-# What is installed of the first combination tells its users what it has: by both of its libraries,
-# left_out.c is compiled with what CMake's targets and pkg-config define.
+# The installed files of the first combination declare its features: with both of its libraries,
+# left_out.c is compiled with the definitions of CMake's targets and pkg-config.
 installed() { # installed FEATURES
   cmake -S . -B "$out/cmake" "-DDLPACK_RS_FEATURES=$1" "-DDLPACK_RS_CARGO_TARGET_DIR=$target" \
     "-DCMAKE_INSTALL_PREFIX=$out/prefix" && cmake --build "$out/cmake" &&

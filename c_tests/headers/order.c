@@ -1,8 +1,9 @@
-/* Two headers in one unit, in whatever order the macros say: the second adds, never clashes. */
+/* Two headers in one unit, in the order that the macros select: the second adds, never conflicts.
+ * */
 #include FIRST
 #include SECOND
 
-/* Uses both, so that a header that declared nothing would be noticed. */
+/* Uses both, so that a header without declarations fails. */
 int order_of_headers(const DLTensor *tensor, struct DLManagedTensorVersioned *managed);
 int order_of_headers(const DLTensor *tensor, struct DLManagedTensorVersioned *managed) {
   return tensor->ndim + (managed->flags != 0);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Check (e): cffi, which reads C without a compiler, understands both headers.
+"""Check (e): cffi, which parses C without a compiler, accepts both headers.
 
     parse_cffi.py INCLUDE_FOLDER
 
-Run it with a python that has cffi. Every name of exports.txt must be a function that cffi can see.
+Run it with a python that has cffi. cffi must find every name of exports.txt as a function.
 """
 
 import re
@@ -18,7 +18,7 @@ BYTES = {"DLDevice": 8, "DLDataType": 4, "DLTensor": 48, "DLManagedTensor": 64,
 
 
 def declarations(folder, header):
-    """The preprocessed text, without what came from the system's headers: cffi knows int32_t."""
+    """The preprocessed text, without that of the system's headers: cffi defines int32_t."""
     text = subprocess.run(["cc", "-E", "-DDLRS_API=", "-x", "c", str(folder / header)],
                           check=True, capture_output=True, text=True).stdout
     kept, ours = [], False
@@ -47,7 +47,7 @@ def main():
     folder = Path(sys.argv[1]).resolve()
     check(folder, "dlpack.h")
     ffi = check(folder, "dlpack_rs.h")
-    library = ffi.dlopen(None)  # of the process itself: only the declarations matter
+    library = ffi.dlopen(None)  # of this process: only the declarations matter
     declared = set(dir(library))
     missing = [n for n in (folder / "exports.txt").read_text().split() if n not in declared]
     if missing:

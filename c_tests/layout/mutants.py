@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Is every change of the ABI in a dlpack.h seen by dlpack_rs_layout.h? mutants.py INCLUDE
+"""Checks that dlpack_rs_layout.h detects every change of the ABI in a dlpack.h: mutants.py INCLUDE
 
-Each member of each struct gets another one before it, is taken away, or gets another type of the
-same size; each code and flag gets another value. C99 cannot see a type. The header as it is must
+Each member of each struct gets another one before it, is removed, or gets another type of the same
+size; each code and flag gets another value. C99 cannot detect a type. The unchanged header must
 pass. The last line is "N passed, M failed".
 """
 import concurrent.futures
@@ -30,7 +30,7 @@ DIALECTS = {"c99": ["gcc", "-xc"], "c11": ["gcc", "-xc"], "c++17": ["g++", "-xc+
 
 
 def mutants():
-    """(what was done, text, does only a type differ)"""
+    """(the change, text, whether only a type differs)"""
     def changed(number, *instead):
         return "\n".join(lines[:number] + list(instead) + lines[number + 1:]) + "\n"
     inside = False
@@ -83,7 +83,7 @@ def main():
             if got != want:
                 failed += 1
                 print(f"{standard}: {what}: {'accepted' if got else 'refused'}")
-    enough = len({what for what, *_ in wants}) > 100  # the header is still read
+    enough = len({what for what, *_ in wants}) > 100  # the header is still parsed
     if not enough:
         print("too few changes were found in dlpack.h")
     print(f"{len(wants) - failed} passed, {failed + (not enough)} failed")

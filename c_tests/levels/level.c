@@ -1,5 +1,5 @@
-/* Linked to a program by run.sh: its copies use the kernels of the level whose number the
- * environment's LEVEL is. Exits with 77 where this processor has not got the kernels. */
+/* Linked to a program by run.sh: its copies use the kernels of the level whose number is in the
+ * environment's LEVEL. Exits with 77 where this processor lacks them. */
 #include <stdbool.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Copies by every set of kernels that this processor has, each as it would on one that has no more,
-# and by those in plain Rust that do what AVX2's and AVX-512's do: the programs run on stacks of
-# 64 KiB, with layouts of full length, which valgrind has no time for. The library is built as it is
-# shipped, with these and one more function. Arguments: INCLUDE, and a folder to leave programs and
-# library in without running them, for tests/avx512.
+# Copies with every set of kernels that this processor supports, each as on a processor without the
+# others, and with the plain Rust equivalents of AVX2's and AVX-512's: the programs run on stacks of
+# 64 KiB, with layouts of full length, which take too long under valgrind. The library is built as
+# it is shipped, with these and one more function. Arguments: INCLUDE, and a folder for programs and
+# library that are then not run, for tests/avx512.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1

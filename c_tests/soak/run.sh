@@ -1,13 +1,13 @@
 #!/bin/sh
 # Random operations on four threads for so long: run.sh INCLUDE LIBDIR SECONDS [SEED [THREADS]]
-# The last line is "N passed, N failed"; soak.c says what is done and what is measured.
+# The last line is "N passed, N failed"; soak.c documents the operations and measurements.
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 3 ] || { echo "usage: run.sh INCLUDE LIBDIR SECONDS [SEED [THREADS]]"; exit 2; }
 include=$(cd "$1" && pwd) && libdir=$(cd "$2" && pwd) || exit 2
 shift 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
-# A copy, which a later build does not replace; and the programs look for the SONAME.
+# A copy, which a later build does not replace; and the programs need the SONAME.
 cp "$libdir/libdlpack_rs.so" "$work/libdlpack_rs.so" || exit 2
 ln -s libdlpack_rs.so "$work/$("$here/../../cdylib/soname.sh")"
 ${CC:-gcc} -std=gnu11 -g -O2 -Wall -Wextra -Wpedantic -Werror "-I$include" "-I$here/.." \

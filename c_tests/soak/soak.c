@@ -1,10 +1,10 @@
 /* Random operations for hours: soak SECONDS [SEED [THREADS]].
  *
- * Threads make, wrap, import, share, convert, view, copy, cast and free tensors, hand them to each
- * other, set the allocator of all, fork, and check every element they see against a plain loop. Elements of a tensor are not
- * written once another thread may hold it, so that a hash tells whether they are still right.
- * The time is cut into rounds; between two of them nothing is held, and what must then be as it
- * was is measured: deleters, allocations, resident memory, open files. The first round warms up. */
+ * Threads create, wrap, import, share, convert, view, copy, cast and free tensors, pass them to
+ * each other, set the global allocator, fork, and compare every element with a plain loop. Elements
+ * are not written once another thread may have a reference, so that a hash verifies them.
+ * The time is divided into rounds; between two of them no tensor is alive, and these must be
+ * unchanged: deleters, allocations, resident memory, open files. The first round warms up. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,15 +19,15 @@
 
 enum {
   THREADS_MAX = 64,
-  OWN = 16,       /* tensors that a thread holds */
+  OWN = 16,       /* tensors that a thread owns */
   EXCHANGED = 32, /* tensors on their way to another thread */
   NDIM_MAX = 8,
   ROUNDS = 11,
   DRIFT_MAX = 1 << 20
 };
 
-/* A tensor, and what is known about it. Flags are noted here: reading them from the struct would
- * race with the library, which clears IS_COPIED of a tensor that is viewed. */
+/* A tensor and its expected properties. Flags are recorded here: reading them from the struct would
+ * be a data race with the library, which clears IS_COPIED of a viewed tensor. */
 typedef struct item {
   DLManagedTensorVersioned *tensor;
   uint64_t hash;
@@ -79,7 +79,7 @@ static void *room_for(size_t nbytes) {
   return memory;
 }
 
-/* ---- Deleters that are owed -----------------------------------------------------------------*/
+/* ---- Expected deleter calls -----------------------------------------------------------------*/
 
 /* A deleter's context: what it frees, and how often it ran. */
 typedef struct debt {
@@ -126,7 +126,7 @@ static char *first_element(const DLTensor *tensor) {
   return (char *)tensor->data + tensor->byte_offset;
 }
 
-/* The next index in row-major order; moves `at` along. Answers 0 behind the last one. */
+/* The next index in row-major order; advances `at`. Returns 0 behind the last one. */
 static int step_index(const DLTensor *tensor, int64_t *index, char **at) {
   int32_t d = tensor->ndim;
   int64_t nbytes = element_nbytes(tensor);
@@ -202,8 +202,8 @@ static int32_t random_shape(worker *w, int64_t *shape) {
   return ndim;
 }
 
-/* Strides of any order and sign, with gaps; answers the room in elements, and where the first
- * element lies in it. */
+/* Strides of any order and sign, with gaps; returns the span in elements, and the offset of the
+ * first element. */
 static int64_t random_strides(worker *w, int32_t ndim, const int64_t *shape, int64_t *strides,
                               int64_t *first) {
   int32_t axes[NDIM_MAX], d;
@@ -228,7 +228,7 @@ static int64_t random_strides(worker *w, int32_t ndim, const int64_t *shape, int
   return room;
 }
 
-/* ---- Tensors that are held ------------------------------------------------------------------*/
+/* ---- Owned tensors --------------------------------------------------------------------------*/
 
 static void let_go(worker *w, DLManagedTensorVersioned *tensor) {
   if (tensor == NULL) return;
@@ -296,7 +296,7 @@ static void wrap(worker *w) {
   put_checked(w, tensor, hash, flags != 0);
 }
 
-/* A tensor of somebody else, in both kinds. */
+/* A foreign tensor, in both kinds. */
 typedef struct foreign {
   DLManagedTensorVersioned managed;
   DLManagedTensor legacy;
@@ -354,7 +354,7 @@ static void import_legacy(worker *w) {
   }
 }
 
-/* ---- What is done with them -----------------------------------------------------------------*/
+/* ---- Operations -----------------------------------------------------------------------------*/
 
 static item *pick(worker *w) {
   item *slot = &w->own[below(w, OWN)];
@@ -435,7 +435,7 @@ static void attach(worker *w) {
   }
 }
 
-/* What each kind of view is, in the plain way: `want` comes as the base and leaves as the view. */
+/* The expected result of each kind of view: `want` is the base on entry and the view on return. */
 static void view(worker *w) {
   item *slot = pick(w);
   DLManagedTensorVersioned *base, *out = NULL;
@@ -508,7 +508,7 @@ static void duplicate(worker *w) {
                  : dlrs_contiguous(slot->tensor, "CFAK"[below(w, 4)], NULL, &out, NULL);
   if (!EXPECT(status == DLRS_OK)) return;
   EXPECT(dlrs_equal(slot->tensor, out, DLRS_EQUAL_BITS, &equal, NULL) == DLRS_OK && equal == 1);
-  /* Without a copy the result is one more reference; then whoever reads it must not write it. */
+  /* Without a copy the result is another reference; its readers must not write then. */
   read_only = plain ? 0 : slot->read_only;
   if (!plain && out->dl_tensor.data != slot->tensor->dl_tensor.data) read_only = 0;
   put_checked(w, out, hash, read_only);
@@ -588,7 +588,7 @@ static double element(const void *at, DLDataType dtype) {
 
 static const unsigned char plain_kinds[][2] = {{kDLInt, 8},  {kDLInt, 16},   {kDLInt, 32},
                                                {kDLInt, 64}, {kDLFloat, 32}, {kDLFloat, 64}};
-/* All of these hold the integers from -8 to 8. */
+/* All of these can represent the integers from -8 to 8. */
 static const unsigned char middle_kinds[][2] = {
     {kDLInt, 8},     {kDLInt, 32},     {kDLFloat, 16},      {kDLFloat, 32},     {kDLFloat, 64},
     {kDLBfloat, 16}, {kDLComplex, 64}, {kDLFloat8_e4m3fn, 8}, {kDLFloat8_e5m2, 8}, {kDLInt, 64}};
@@ -642,9 +642,9 @@ static void cast(worker *w) {
   let_go(w, to);
 }
 
-/* ---- Pools, texts, refusals -----------------------------------------------------------------*/
+/* ---- Pools, texts, errors -------------------------------------------------------------------*/
 
-/* A pool whose tensors go to other threads, and mostly outlive it. */
+/* A pool whose tensors move to other threads, and mostly outlive it. */
 static void pool(worker *w) {
   dlrs_pool *made = NULL;
   dlrs_pool_options options;
@@ -707,7 +707,7 @@ static void text(worker *w) {
   EXPECT(strlen(printed) == (nbytes < sizeof printed ? nbytes : sizeof printed - 1));
 }
 
-/* Calls that are refused, leave everything as it was, and say why. */
+/* Calls that fail, change nothing, and report why. */
 static void refused(worker *w) {
   dlrs_error error;
   item *slot = pick(w);
@@ -763,11 +763,11 @@ static void refused(worker *w) {
   EXPECT(hash_of(&slot->tensor->dl_tensor) == slot->hash);
 }
 
-/* ---- What is set for all, and processes ------------------------------------------------------*/
+/* ---- Global settings, and processes ----------------------------------------------------------*/
 
 static char plain_context;
 
-/* Memory with its size before it, which `free` must be told right. */
+/* Memory with its size before it, which the arguments of `free` must match. */
 static void *plain_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
   size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
   char *memory = NULL;
@@ -788,14 +788,14 @@ static void plain_free(void *context, void *data, uint64_t nbytes, uint64_t alig
 static const dlrs_allocator plain_allocator = {sizeof plain_allocator, &plain_context, plain_alloc,
                                                plain_free};
 
-/* The CPU's allocator, of which every other thread makes its tensors meanwhile. */
+/* The CPU's allocator, with which every other thread creates tensors meanwhile. */
 static void set_allocator(worker *w) {
   const dlrs_allocator *new_one = one_in(w, 2) ? &plain_allocator : NULL, *old = NULL;
   EXPECT(dlrs_allocator_set(kDLCPU, new_one, &old, NULL) == DLRS_OK);
   EXPECT(old == NULL || old == &plain_allocator);
 }
 
-/* The child has one thread, whatever the others were doing. */
+/* The child has one thread, whatever state the others were in. */
 static void fork_one(worker *w) {
   int status = -1;
   pid_t child;
@@ -886,8 +886,8 @@ int main(int argc, char **argv) {
   double seconds = argc > 1 ? atof(argv[1]) : 5, started = now();
   int threads = argc > 3 ? atoi(argv[3]) : 4, i;
   long live = 0, files = 0, resident = 0, operations = 0, checks = 0;
-  /* The C library keeps the stacks of ended threads, each with a block or two: not here, where
-   * blocks are counted. It reads this when it starts. */
+  /* The C library caches the stacks of ended threads, each with a block or two: switched off, since
+    * blocks are counted. It reads this at its start. */
   if (getenv("GLIBC_TUNABLES") == NULL) {
     setenv("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=0", 1);
     execv("/proc/self/exe", argv);

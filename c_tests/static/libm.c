@@ -1,4 +1,4 @@
-/* Whose are the functions of <math.h> beside the static library? `math` is made by run.sh. */
+/* The origin of the functions of <math.h> beside the static library. run.sh generates `math`. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

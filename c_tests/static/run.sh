@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The static library in other people's programs and plugins: run.sh INCLUDE LIBDIR
-# It takes nothing from libm, shows nothing to others, and what it made outlives the plugin that it
-# was linked into. One line a row; ends with "static: N passed, N failed".
+# The static library in programs and plugins: run.sh INCLUDE LIBDIR
+# It uses nothing of libm, exports nothing, and its tensors outlive the plugin that it was linked
+# into. One line a row; ends with "static: N passed, N failed".
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -eq 2 ] || { echo "usage: run.sh INCLUDE LIBDIR"; exit 2; }
@@ -19,7 +19,7 @@ row() { # row NAME COMMAND...
 }
 compile() { "${CC:-gcc}" -g -O1 -std=gnu11 -Wall -Wextra -Werror -I"$include" "$@"; }
 
-# Every function that <math.h> declares, and where the program has it from.
+# Every function that <math.h> declares, and the object that defines it in the program.
 math_names() {
   echo '#include <math.h>' | "${CC:-gcc}" -std=c11 -E - | tr -d '\n' | tr ';' '\n' |
     sed -n 's/^.*extern [a-z ]* \([a-z][a-z0-9]*\) *(.*/\1/p' | grep -v '^is\|^fp' | sort -u
@@ -48,7 +48,7 @@ hidden() {
   plugin -o "$work/plugin.so" && nm -D --defined-only "$work/plugin.so" >"$work/names" &&
     grep -w make "$work/names" && ! grep dlrs_ "$work/names"
 }
-# Two plugins, each with a library of its own, made, unloaded, and used.
+# Two plugins, each with a separate copy of the library, built, unloaded, and used.
 unloaded() {
   cp "$work/plugin.so" "$work/other.so" && compile "$here/unload.c" -ldl -o "$work/unload" &&
     (cd "$work" && timeout 60 ./unload ./plugin.so ./other.so)

@@ -37,7 +37,8 @@ SECONDS = 30 * 60
 
 
 def judge(name, again=False):
-    """Writes the verdicts about a system, or about this library's re-exports of the system's tensors;
+    """Writes the verdicts about a system, or about this library's re-exports of the system's
+    tensors;
         returns the reason where there are none."""
     system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]

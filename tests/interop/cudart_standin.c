@@ -1,7 +1,7 @@
 /* CUDA's runtime for PyTorch on a machine without a GPU: the functions that make tensors, streams,
  * events and copies, over the stand-in driver of c_tests/standin. Preloaded (LD_PRELOAD), it
- * replaces libcudart. It runs no kernels, and tests DLPack's rules about capsules, stream numbers and order;
- * it proves nothing about hardware. */
+ * replaces libcudart. It runs no kernels, and tests DLPack's rules about capsules, stream numbers
+ * and order; it proves nothing about hardware. */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <cuda_runtime_api.h>

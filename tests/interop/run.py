@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Exchanges tensors with every system there is and writes what happened.
+"""Exchanges tensors with every system and writes the outcomes.
 
     run.py [--fast] [--tidy] [--bless] [--ci] [SYSTEM...]
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
-run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
-are compared with expected.txt, which --bless rewrites; with all systems, results.json and of it
-docs/interop.md are written. A system that cannot be installed has failed.
---fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
-are removed after use, 10 GB at most then instead of 23. --ci: as --tidy, with new environments and
-within a time; both go to target. Says why where nothing can be run at all.
-"""
+run in a separate process; a crash is recorded, and the rest continues in a new one. Outcomes are
+compared with expected.txt, which --bless rewrites; a run of all systems writes results.json and
+from it docs/interop.md. A system that cannot be installed counts as failed.
+--fast: the systems that `make test` runs, without environments that take long to install. --tidy:
+environments are removed after use, which needs at most 10 GB instead of 23. --ci: as --tidy, with
+new environments and a time limit; both write to target. Prints the reason if nothing can run at
+all. """
 
 import datetime
 import json

@@ -1,9 +1,9 @@
 """Hostile objects at random: hostile.py SECONDS [SEED]
 
 dlpack_rs imports objects whose `__dlpack__`, `__dlpack_device__`, `__array_interface__` and
-exchange tables return anything but valid results. Each is accepted or rejected with an exception that gives
-the reason; nothing crashes, no exception is a SystemError, and no reference leaks. Ends with
-`N passed, N failed`.
+exchange tables return anything but valid results. Each is accepted or rejected with an exception
+that gives the reason; nothing crashes, no exception is a SystemError, and no reference leaks. Ends
+with `N passed, N failed`.
 """
 
 import ctypes

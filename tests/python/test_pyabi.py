@@ -644,7 +644,8 @@ def test_tensorflow_deletes_and_leaves_the_name():
 
 
 def taken_as_by_jax(out):
-    """The tensor of a capsule that the consumer renames and the producer never destroys, as with JAX
+    """The tensor of a capsule that the consumer renames and the producer never destroys, as with
+    JAX
         and nanobind."""
     pointer = GET_POINTER(out, b"dltensor")
     SET_NAME(out, b"used_dltensor")

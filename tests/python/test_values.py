@@ -595,7 +595,8 @@ def test_messages_echo_the_value_and_name_the_argument(call, kind, words):
 # --- NumPy's own tests ------------------------------------------------------------------------
 
 def numpys_tests():
-    """NumPy's test_dlpack.py with a Tensor between producer and consumer, whose `__dlpack__` replaces
+    """NumPy's test_dlpack.py with a Tensor between producer and consumer, whose `__dlpack__`
+    replaces
         the array's."""
     path = Path(np._core.__file__).parent / "tests" / "test_dlpack.py"
     if not path.exists():  # some distributions omit the tests
