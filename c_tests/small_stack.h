@@ -44,7 +44,7 @@ static void small_stack_end(void) {}
 
 typedef struct small_stack {
   unsigned char *base; /* the lowest byte; the page below it is inaccessible */
-  unsigned char *seen; /* the same memory at another address: valgrind treats the former as a stack */
+  unsigned char *seen; /* same memory, other address: valgrind treats the first as a stack */
   size_t nbytes;
   size_t own;          /* bytes that an idle thread touches */
   size_t most;         /* bytes that a call's thread has touched */

@@ -472,7 +472,7 @@ static int point(int number, long k, int forever) {
   }
   t_unwatch();
   teardown(row);
-  CHECK(t_deleted - deleted <= 1); /* the foreign tensor's, or the callback of the borrowed memory */
+  CHECK(t_deleted - deleted <= 1); /* the foreign tensor's, or the borrowed memory's */
   /* The C library keeps a few blocks with the stacks of threads that have ended. */
   CHECK(inject_live() >= live && inject_live() <= live + (row->survives ? 8 : 0));
   t_context = "";

@@ -44,7 +44,7 @@ static void directions(void) {
   t_unwatch();
 }
 
-/* One import: refused, boxed (same data) or copied (other data). */
+/* One import: rejected, boxed (same data) or copied (other data). */
 static void import_one(t_tensor *good, const dlrs_import_options *options, int32_t refusal,
                        int copied) {
   DLManagedTensorVersioned *in = &good->managed, *out;
@@ -59,7 +59,7 @@ static void import_one(t_tensor *good, const dlrs_import_options *options, int32
   }
   WORKS(dlrs_import_take(&in, options, &out, ERR));
   CHECK(in == NULL);
-  EQUAL(t_deleted, deleted + copied); /* a copy gives the original back at once */
+  EQUAL(t_deleted, deleted + copied); /* a copy releases the original at once */
   CHECK((out->dl_tensor.data != good->managed.dl_tensor.data) == copied);
   if (copied) EQUAL(out->flags & 3, DLPACK_FLAG_BITMASK_IS_COPIED);
   if (!copied) EQUAL(out->flags, good->managed.flags);
@@ -125,8 +125,8 @@ static void import_refusals(void) {
   t_unwatch();
 }
 
-/* At a level that does not look at addresses, flags and dtypes a tensor is boxed as it is; a copy
- * demands of it what a clone does, and reads nothing before. */
+/* At a level without checks of addresses, flags and dtypes a tensor is boxed as it is; a copy
+ * requires the same as a clone, and reads nothing before. */
 static void import_loose(void) {
   dlrs_import_options options[2];
   int copied, which;
@@ -150,7 +150,7 @@ static void import_loose(void) {
   }
 }
 
-/* A handle of OpenCL is no address, and has no alignment; without elements none is asked for. */
+/* A handle of OpenCL is not an address, and has no alignment; an empty tensor needs none. */
 static void import_handle(void) {
   dlrs_import_options options = options_of(-1, 0, 4, 0);
   t_tensor good;
@@ -165,7 +165,7 @@ static void import_handle(void) {
   import_one(&good, &options, DLRS_OK, 0);
 }
 
-/* A tensor of the library that serves comes back itself. */
+/* A tensor of the library that meets the request is returned itself. */
 static void own(void) {
   int64_t shape[1] = {4};
   DLManagedTensorVersioned *tensor, *in, *out;

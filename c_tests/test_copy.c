@@ -1,4 +1,4 @@
-/* Copies: functions, options, ownership; what is copied is section K of the catalogue. */
+/* Copies: functions, options, ownership; section K of the catalogue tests the elements. */
 #include "harness.h"
 
 static dlrs_copy_options options_of(uint32_t flags, uint32_t threads) {
@@ -48,10 +48,10 @@ static void copies(void) {
   EQUAL(((float *)out->dl_tensor.data)[1], 3);
   dlrs_release(out);
   dlrs_release(own);
-  EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
+  EQUAL(t_deleted, deleted); /* no source was ever taken */
 }
 
-/* Few elements that are no whole bytes: they go the long way. */
+/* Few elements of a partial byte: they take the slow path. */
 static void packed(void) {
   uint8_t bytes[] = {0x21, 0x43, 0x65};
   int64_t shape[] = {3}, strides[] = {2};
@@ -66,11 +66,11 @@ static void packed(void) {
   src.managed.dl_tensor.strides = strides;
   WORKS(dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
   EQUAL(((uint8_t *)out->dl_tensor.data)[0], 0x31);
-  EQUAL(((uint8_t *)out->dl_tensor.data)[1] & 15, 5); /* nobody writes the rest */
+  EQUAL(((uint8_t *)out->dl_tensor.data)[1] & 15, 5); /* the rest is not written */
   dlrs_release(out);
 }
 
-/* Order K: larger strides stay outside, and equal ones in the order that they have. */
+/* Order K: larger strides stay outside, and equal ones keep their order. */
 static void order_k(void) {
   static const struct {
     int64_t strides[3], want[3];
@@ -86,7 +86,7 @@ static void order_k(void) {
     DLManagedTensorVersioned src = t_managed(t_describe(values + 30, F32, 3, shape, strides), 0);
     if (!WORKS(dlrs_contiguous(&src, 'K', NULL, &out, ERR))) continue;
     for (int dim = 0; dim < 3; ++dim) EQUAL(out->dl_tensor.strides[dim], rows[i].want[dim]);
-    /* No device was asked for, so an impossible one is the source's. */
+    /* No device was requested, so the invalid one is the source's. */
     src.dl_tensor.device.device_id = 5;
     REFUSED(DLRS_DEVICE_ID, 1, DLRS_FIELD_DEVICE_ID, -1, dlrs_contiguous(&src, 'K', NULL, &more, ERR));
     EQUAL(((float *)out->dl_tensor.data)[rows[i].want[0] + rows[i].want[2]],
@@ -105,7 +105,7 @@ static void unused_strides(void) {
   CHECK(into[0] == 5 && into[1] == 3 && into[2] == 1);
 }
 
-/* A caller of an older header has a shorter struct: what it lacks is 0. */
+/* A caller of an older header has a shorter struct: missing members are 0. */
 static void older_header(void) {
   t_tensor src, dst;
   dlrs_copy_options options = options_of(0, 1);
@@ -116,7 +116,7 @@ static void older_header(void) {
   options.dst_stream = &dangling;
   REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
   options.src_stream = &dangling;
-  /* A size between two versions is the earlier one's: half a stream is none. */
+  /* A size between two versions counts as the earlier one: half a stream is none. */
   for (size = offsetof(dlrs_copy_options, src_stream); size < sizeof options; ++size) {
     options.struct_size = (uint32_t)size;
     WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
@@ -146,7 +146,7 @@ static void explanations(void) {
   from->strides = columns;
   WORKS(dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
   CHECK(strstr(text, "; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)") != NULL);
-  /* Elements are not touched: there are none. */
+  /* Elements are not accessed: there are none. */
   from->shape = to->shape = large;
   from->strides = turned;
   to->strides = NULL;
@@ -162,7 +162,7 @@ static void explanations(void) {
   strcpy(text, "as it was");
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
-  /* Pinned memory and CUDA's have their addresses in the host's own space. */
+  /* Addresses of pinned memory and CUDA's are in the host's address space. */
   to->device = t_device(kDLCUDAHost, 0);
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
@@ -179,7 +179,7 @@ static void explanations(void) {
   REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_copy_explain(from, 0, to, 0, NULL, NULL, 9, NULL, ERR));
 }
 
-/* Which operation layouts take: the same at every level, but for shuffles, which some lack. */
+/* The operation of each layout: the same at every level, except shuffles, which some lack. */
 static void ways(void) {
   static const struct {
     uint8_t bits;
@@ -216,7 +216,7 @@ static void ways(void) {
     to = from;
     from.strides = (int64_t *)cases[i].from;
     to.strides = (int64_t *)cases[i].to;
-    /* Elements are not touched: there are none. */
+    /* Elements are not accessed: there are none. */
     from.data = (void *)((uintptr_t)1 << 20);
     to.data = (void *)((uintptr_t)1 << 28);
     WORKS(dlrs_copy_explain(&from, 0, &to, 0, &options, text, sizeof text, NULL, ERR));
@@ -240,7 +240,7 @@ static int32_t parallel_for(void *context, size_t n, void (*body)(void *, size_t
   return 0;
 }
 
-/* A copy on the caller's own pool; the parts may run in any order. */
+/* A copy on the caller's thread pool; the parts may run in any order. */
 static size_t hook_leaves;
 static int32_t leaves_out(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
   size_t i;
@@ -274,7 +274,7 @@ static void hooks(void) {
   }
   CHECK(hook_calls > 0);
   EQUAL(wrong, 0);
-  /* One that leaves out a part, whichever, or asks for one twice or for one that is none. */
+  /* A pool that skips any part, runs one twice or runs one that does not exist. */
   for (hook_leaves = 0; hook_leaves < 4; ++hook_leaves) {
     options.parallel_for = leaves_out;
     REFUSED(DLRS_CALLBACK, ANY, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
@@ -341,7 +341,8 @@ static void refuses(void) {
   REFUSED(DLRS_MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
 }
 
-/* Memory that the CPU reads, of tensors made here and elsewhere, wanted on the CPU with each copy. */
+/* CPU-accessible memory, of tensors allocated here and elsewhere, copied to the CPU by each
+ * function. */
 static void test_host_memory_to_cpu(void) {
   static const int types[] = {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged};
   float values[3] = {1, 2, 3};
@@ -366,7 +367,7 @@ static void test_host_memory_to_cpu(void) {
         CHECK(((out->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0) == !shared);
         CHECK(out->dl_tensor.device.device_type == kDLCPU);
         CHECK(memcmp(out->dl_tensor.data, values, sizeof values) == 0);
-        if (own) dlrs_release(src); /* what is shared keeps it */
+        if (own) dlrs_release(src); /* a shared tensor keeps it */
         CHECK(((float *)out->dl_tensor.data)[2] == 3);
         dlrs_release(out);
       }

@@ -1,10 +1,10 @@
-/* Devices and their memory where there is no driver; with one: c_tests/gpu. */
+/* Devices and their memory without a driver; with one: c_tests/gpu. */
 #include "harness.h"
 
-static int32_t missing; /* what calls for CUDA answer here */
+static int32_t missing; /* the result of calls for CUDA here */
 static DLDevice gpu;
 
-/* Whether there is no CUDA driver; it may be there and without devices. */
+/* Whether there is no CUDA driver; it may be installed without devices. */
 static int driver_is_absent(void) {
   int32_t count, status = dlrs_device_count(kDLCUDA, &count, NULL);
   if (status == DLRS_OK || status == DLRS_NO_DEVICE || status == DLRS_DRV_INIT) {
@@ -14,7 +14,7 @@ static int driver_is_absent(void) {
   return EQUAL(status, DLRS_DRV_MISSING);
 }
 
-/* D01: the driver is absent. Every function says so, with the names that were looked for. */
+/* D01: the driver is absent. Every function reports that, with the file names it tried. */
 static void absent(void) {
   int32_t count = 7;
   uint64_t free_nbytes, total;
@@ -48,13 +48,13 @@ static void absent(void) {
   EQUAL(dlrs_device_count(kDLCUDA, &count, NULL), missing);
   EQUAL(dlrs_mem_alloc(gpu, 64, 0, NULL, &data, NULL), missing);
   t_unwatch();
-  /* The CPU goes on. */
+  /* The CPU still works. */
   WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
   CHECK(memcmp(out->dl_tensor.data, host.values, sizeof host.values) == 0);
   dlrs_release(out);
 }
 
-/* D06, K30: devices that nobody serves. */
+/* D06, K30: devices without a backend. */
 static void unserved(void) {
   static const int32_t types[] = {kDLOpenCL, kDLVulkan, kDLMetal, kDLVPI, kDLExtDev,
                                   kDLWebGPU, kDLHexagon, kDLMAIA, kDLTrn};
@@ -110,7 +110,7 @@ static void host(void) {
   WORKS(dlrs_mem_free(CPU, data, 1000, 0, NULL, ERR));
 }
 
-/* As dlpack.h says of each number, and no for every other. */
+/* As dlpack.h defines each number, and no for every other. */
 static void is_host(void) {
   int32_t type;
   for (type = -2; type < 100; ++type) {

@@ -1,6 +1,6 @@
-/* What a callback finds: each function that takes a tensor, called inside a DLRS_BEFORE_FREE callback
- * on the tensor that is being freed (nothing is shared or taken any more), and inside both kinds on a
- * tensor that lives (everything works). */
+/* Calls within callbacks: each function that takes a tensor, called inside a DLRS_BEFORE_FREE
+ * callback on the tensor that is being freed (nothing is shared or taken any more), and inside both
+ * kinds on a live tensor (everything works). */
 #include "harness.h"
 
 static const dlrs_import_options COPIES = {sizeof COPIES, 0, 1, 0, 0, 0, NULL, 0, 0, NULL, 0};
@@ -9,7 +9,7 @@ static DLManagedTensor *legacy_out;
 
 typedef DLManagedTensorVersioned *tensor_t;
 
-/* Each answers the status, and leaves in `kept` what the caller has afterwards. */
+/* Each returns the status, and stores in `kept` what the caller owns afterwards. */
 static int32_t do_retain(tensor_t t, tensor_t *kept) {
   (void)kept;
   return dlrs_retain(t, &out, ERR);
@@ -67,7 +67,7 @@ static int32_t do_expand(tensor_t t, tensor_t *kept) {
   (void)kept;
   return dlrs_view_expand(t, shape, 3, &out, ERR);
 }
-/* These look, or copy: a tensor that is being freed still has its data. */
+/* These read, or copy: a tensor that is being freed still has its data. */
 static int32_t do_clone(tensor_t t, tensor_t *kept) {
   (void)kept;
   return dlrs_clone(t, CPU, NULL, &out, ERR);
@@ -127,7 +127,7 @@ static tensor_t fresh(void) {
   return made;
 }
 
-/* What the call gave, and the drain of what waits. */
+/* Releases the call's results, and drains pending frees. */
 static void give_up(void) {
   dlrs_release(out);
   dlrs_release_legacy(legacy_out);

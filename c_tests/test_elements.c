@@ -1,6 +1,6 @@
 /* Conversion, fills, comparison and plain bytes of random layouts of every dtype, of many tiles and
- * of as much as several threads share, between guard pages. Comparisons are judged by a reader of
- * all formats of its own; conversions by that of one element, which tests/cast.rs and
+ * of sizes that several threads share, between guard pages. Comparisons are checked against a
+ * separate reader of all formats; conversions against that of one element, which tests/cast.rs and
  * tests/python/test_cast.py check. `test_elements [cases [seed]]`. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static void fill(unsigned char *bytes, int64_t nbytes) {
 
 /* ---- Numbers --------------------------------------------------------------------------------*/
 
-/* What the largest exponent and the sign of nothing stand for. */
+/* The meaning of the largest exponent and of negative zero. */
 enum { WHOLE, TRUTH, IEEE, NAN_LAST, NAN_MINUS_ZERO, FINITE, POWER };
 
 typedef struct format {
@@ -53,7 +53,7 @@ static const format formats[] = {
     {kDLFloat8_e5m2fnuz, 8, 1, NAN_MINUS_ZERO, 5, 2, 16}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* 2 to a power that a normal double has. */
+/* 2 to a power within the range of normal doubles. */
 static double power_of_two(int power) {
   uint64_t bits = (uint64_t)(power + 1023) << 52;
   double value;
@@ -70,10 +70,10 @@ static double read_float(const format *f, uint64_t bits) {
   if (f->kind == NAN_LAST) nan = exponent == most && mantissa == all;
   if (f->kind == NAN_MINUS_ZERO) nan = minus && exponent == 0 && mantissa == 0;
   if (f->kind == POWER) nan = exponent == most;
-  if (nan || (f->kind == IEEE && exponent == most)) { /* computed, for there may be no math.h */
+  if (nan || (f->kind == IEEE && exponent == most)) { /* computed, since math.h may be missing */
     volatile double huge = 1e300, endless = huge * huge;
     value = nan ? endless - endless : endless;
-  } else if (exponent == 0 && f->kind != POWER) { /* in two steps: the power may be no double */
+  } else if (exponent == 0 && f->kind != POWER) { /* in two steps: may exceed a double */
     value = (double)mantissa * power_of_two(-f->mantissa) * 2.0;
     value *= f->bias > 1000 ? power_of_two(-1000) * power_of_two(1000 - f->bias)
                             : power_of_two(-f->bias);
@@ -84,7 +84,7 @@ static double read_float(const format *f, uint64_t bits) {
   return minus ? -value : value;
 }
 
-/* The bits of the n-th part of an element, whose own bits begin at the lowest. */
+/* The bits of the n-th part of an element, the lowest first. */
 static uint64_t part_of(const unsigned char *element, int bits, int n) {
   const unsigned char *at = element + n * bits / 8;
   uint16_t two;
@@ -104,18 +104,18 @@ static uint64_t part_of(const unsigned char *element, int bits, int n) {
   return value;
 }
 
-/* What is known of two elements, or of two tensors. */
+/* The relation of two elements, or of two tensors. */
 typedef struct verdict {
   int same_bits, same_values, same_or_nan;
   uint64_t apart;    /* integers */
   double difference; /* of the others */
-  int nan;           /* one is, and the other is not */
+  int nan;           /* only one of them is */
 } verdict;
 
 static void compare_parts(const format *f, int bits, uint64_t a, uint64_t b, verdict *v) {
   v->same_bits &= a == b;
   if (f->kind == WHOLE) {
-    /* What has a sign becomes one without, in the same order. */
+    /* Maps signed to unsigned, in the same order. */
     uint64_t sign = f->code == kDLInt ? UINT64_C(1) << (bits - 1) : 0, x = a ^ sign, y = b ^ sign;
     uint64_t apart = x > y ? x - y : y - x;
     v->same_values &= a == b;
@@ -138,10 +138,10 @@ static void compare_parts(const format *f, int bits, uint64_t a, uint64_t b, ver
 static int32_t ndim;
 static int64_t shape[DIMS], count;
 
-/* A tensor that touches just `nbytes` bytes; strides count slots. */
+/* A tensor of exactly `nbytes` bytes; strides count slots. */
 typedef struct side {
   const format *f;
-  int item, slot; /* bits of an element, and from one to the next */
+  int item, slot; /* bits of an element, and its pitch */
   int64_t strides[DIMS], low, nbytes;
   unsigned char *bytes;
   DLManagedTensorVersioned managed;
@@ -259,7 +259,7 @@ static void twins(const side *a, const side *b, int tame) {
   }
 }
 
-/* Where doubles are computed with more bits and rounded twice, the last one is not looked at. */
+/* Where doubles are computed with more bits and rounded twice, the last bit is not compared. */
 static int equals(double a, double b) {
   return a == b || (FLT_EVAL_METHOD != 0 && (a < b ? b - a : a - b) <= b * 1e-15);
 }
@@ -305,7 +305,7 @@ static void convert(const side *from, const side *to, const unsigned char *in, u
   if (dlrs_cast(&a, &b, NULL, ERR) != DLRS_OK) check(0, "one element", from, to);
 }
 
-/* Whether all that is written are elements: those of `expected`. */
+/* Whether only elements are written, and equal `expected`. */
 static int as_expected(const side *s) { return memcmp(s->bytes, expected, (size_t)s->nbytes) == 0; }
 
 static void cast(const side *a, side *c, const dlrs_copy_options *options) {
@@ -322,7 +322,7 @@ static void cast(const side *a, side *c, const dlrs_copy_options *options) {
   check(worked && as_expected(c), "cast", a, c);
 }
 
-/* With an element of `a`, which ends where its memory does. */
+/* With an element of `a`, next to a guard page. */
 static void filled(const side *a, side *c, const dlrs_copy_options *options) {
   unsigned char in[ELEMENT], out[ELEMENT];
   size_t nbytes = (size_t)(a->item + 7) / 8;
@@ -362,7 +362,7 @@ static void plain_bytes(side *s, const dlrs_copy_options *options) {
   check(worked && as_expected(s), "from bytes", s, s);
 }
 
-/* As many elements as this or fewer. */
+/* At most this many elements. */
 static void shaped(int64_t most) {
   static const int64_t extents[] = {1, 2, 3, 5, 8, 17, 64, 127, 128, 129, 130, 300, 1000};
   int rank = (int)below(DIMS + 1);
@@ -407,7 +407,7 @@ static void one_case(void) {
   plain_bytes(&c, &options);
 }
 
-/* What is written is 8 MiB and more, which is worth two threads. */
+/* 8 MiB and more are written, enough for two threads. */
 static void large_case(void) {
   const format *f = &formats[below(FORMATS)], *g = f;
   dlrs_copy_options options;

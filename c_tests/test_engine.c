@@ -200,7 +200,7 @@ static int check_clone(one_case *c, const DLTensor *from, const unsigned char *b
   run(&call);
   if (call.status != DLRS_OK) return report(c, "dlrs_clone", &call.error);
   clone = call.clone;
-  /* The bits behind the last element of a packed tensor are nobody's. */
+  /* The bits behind the last element of a packed tensor are unused. */
   if (total * step % 8 != 0) {
     unsigned char mask = (unsigned char)((1u << (total * step % 8)) - 1);
     ((unsigned char *)clone->dl_tensor.data)[nbytes - 1] &= mask;
@@ -210,7 +210,7 @@ static int check_clone(one_case *c, const DLTensor *from, const unsigned char *b
   return ok;
 }
 
-/* 0 when it failed; a case that does not fit in the memory is left out. */
+/* 0 when it failed; a case that exceeds the memory is left out. */
 static int check(one_case *c) {
   DLTensor from, to;
   one_call call;
@@ -244,7 +244,7 @@ static int check(one_case *c) {
 static const int64_t EXTENTS[] = {1,  2,  2,  3,  3,  4,  5,  6,  7,  8,  9,   12,
                                   15, 16, 17, 24, 31, 33, 48, 64, 65, 100, 129, 300};
 
-/* Strides under which elements are distinct: a random order, random gaps, random signs. */
+/* Strides with distinct elements: a random order, random gaps, random signs. */
 static void draw_strides(const one_case *c, int64_t gaps, int64_t *strides) {
   int order[DIMS], i;
   int64_t next = 1;
@@ -288,7 +288,7 @@ static void draw_options(one_case *c) {
     c->options.parallel_context = &hooked;
   }
   c->clone = below(6) == 0;
-  /* Threads' queue and a clone need memory; what else is asked for can be done without. */
+  /* The thread queue and a clone need memory; other allocations are optional. */
   c->without_memory = !c->clone && c->options.threads <= 1 && below(8) == 0;
 }
 
@@ -322,7 +322,7 @@ static void draw_packed(one_case *c) {
   c->dtype = dtype_of(kDLUInt, bits, ONE_OF(1, 1, 1, 3, 5));
   if (below(3) == 0) c->dtype = dtype_of(kDLFloat6_e3m2fn, 6, ONE_OF(1, 1, 3));
   if (below(3) == 0) c->dtype = dtype_of(kDLFloat4_e2m1fn, 4, 1);
-  if (below(5) == 0) { /* what DLPack does not know, moved all the same */
+  if (below(5) == 0) { /* unknown to DLPack, but copied */
     c->dtype = dtype_of(99, ONE_OF(3, 5, 7, 9, 12, 63, 131), ONE_OF(1, 1, 3));
     c->options.flags = DLRS_COPY_RAW_BYTES;
   }
@@ -376,7 +376,7 @@ static int grouped_case(void) {
   return check(&c);
 }
 
-/* Rows of bytes, or of a few, between one another, or in the gaps of others: many, of few elements. */
+/* Rows of bytes, or of a few, interleaved, or in the gaps of others: many, of few elements. */
 static int woven_case(void) {
   one_case c;
   int i;
@@ -396,7 +396,7 @@ static int woven_case(void) {
 }
 
 /* Large enough for threads (4 MiB each) and for non-temporal stores (from 16 MiB on, and from 20
- * where one block is copied); and for memory of their own, which there may be none of. */
+ * where one block is copied); and for a staging buffer, whose allocation may fail. */
 static void large_cases(void) {
   static const struct {
     const char *name;
@@ -444,8 +444,8 @@ static void large_cases(void) {
   }
 }
 
-/* What is found or made once for a whole copy lies in memory, if there is any: places of rows that
- * several dimensions make, and what is repeated. */
+/* Data that is computed once for a whole copy is stored in allocated memory, if there is any:
+ * offsets of rows of several dimensions, and repeated elements. */
 static void memory_cases(void) {
   static const struct {
     const char *name;
@@ -499,7 +499,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < cases / 8 && failed < 5; ++i) grouped_case();
   for (i = 0; i < cases / 8 && failed < 5; ++i) woven_case();
   if (failed < 5) memory_cases();
-  if (failed < 5 && argc == 1) large_cases(); /* minutes under valgrind, which gives a number */
+  if (failed < 5 && argc == 1) large_cases(); /* minutes under valgrind, which passes a number */
   small_stack_end();
   printf("%ld passed, %ld failed\n", passed, failed);
   free(expected);

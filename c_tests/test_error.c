@@ -1,4 +1,4 @@
-/* Statuses have names, and failures go on to DLPack's SetError. */
+/* Names of statuses, and failures passed on to DLPack's SetError. */
 #include "harness.h"
 
 static struct {
@@ -74,7 +74,7 @@ int main(void) {
   WORKS(dlrs_error_forward(&failure, &seen, set_error, ERR));
   CHECK(strcmp(seen.kind, "ValueError") == 0);
   CHECK(strncmp(seen.message, "dlrs_validate: tensor: ", 23) == 0);
-  /* Shorter than its message: there is none to forward. */
+  /* A struct without room for the message: none is forwarded. */
   for (i = 0; i <= sizeof failure; ++i) {
     const int has = i > offsetof(dlrs_error, message);
     failure.struct_size = (uint32_t)i;

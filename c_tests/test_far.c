@@ -1,6 +1,6 @@
-/* Tensors whose rows are up to 2^32 + 192 bytes apart, either way, in memory of which few pages are
- * touched: copies of all kinds, packed elements too, conversions, fills and comparisons, on one
- * thread and on two, next to plain loops. Where there are not so many addresses, rows are near.
+/* Tensors whose rows are up to 2^32 + 192 bytes apart, in either direction, in memory of which few
+ * pages are touched: copies of all kinds, packed elements too, conversions, fills and comparisons,
+ * on one thread and on two, compared with plain loops. In a smaller address space, rows are closer.
  * `test_far [cases [seed]]`; with cases, none is large. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,7 +35,7 @@ static unsigned char *reserve(uint64_t nbytes) {
   return (unsigned char *)mapped;
 }
 
-/* Two mappings, far if that can be had. */
+/* Two mappings, far apart if possible. */
 static int prepare(void) {
   room = (int64_t)far_away;
   memory[0] = reserve(far_away);
@@ -48,7 +48,7 @@ static int prepare(void) {
   return memory[0] != NULL && memory[1] != NULL;
 }
 
-/* Pages that were touched go back. */
+/* Touched pages are returned to the system. */
 static void tidy(void) {
 #ifdef MADV_DONTNEED
   madvise(memory[0], (size_t)room, MADV_DONTNEED);
@@ -68,8 +68,8 @@ typedef struct side {
   DLTensor tensor;
 } side;
 
-/* In any order, with gaps, backwards, repeated if that may be, and far apart along one dimension.
- * False when there is no room. */
+/* In any order, with gaps, reversed, repeated if allowed, and far apart along one dimension. False
+ * when there is no room. */
 static int lay_out(side *s, int in, DLDataType dtype, int apart, int repeats) {
   static const int64_t jumps[] = {INT64_C(1) << 30,         INT64_C(3) << 30,
                                   INT64_C(1) << 31,         (INT64_C(1) << 31) - 64,
@@ -115,7 +115,7 @@ static int64_t place_of(const side *s, int64_t n) {
   return elements * width;
 }
 
-/* Bytes are found with signs: bit -1 is the last of the byte before. */
+/* Signed offsets: bit -1 is the last of the byte before. */
 static unsigned char *byte_of(unsigned char *first, int64_t bit) {
   return first + (bit >= 0 ? bit / 8 : -((7 - bit) / 8));
 }
@@ -178,7 +178,7 @@ static void scatter(const side *src, const side *dst) {
   }
 }
 
-/* What is to be in the destination: the source's elements, their first, or whether bytes are 0. */
+/* The expected destination: the source's elements, their first, or whether bytes are 0. */
 enum { COPIED, FILLED, CAST };
 
 static int arrived(const side *src, const side *dst, int what) {
@@ -194,7 +194,7 @@ static int arrived(const side *src, const side *dst, int what) {
   return 1;
 }
 
-/* Of twins, and then of such that differ in the last element. */
+/* Equal tensors, and then ones that differ in the last element. */
 static int compared(const side *dst, DLManagedTensorVersioned *a, DLManagedTensorVersioned *b) {
   unsigned char element[ELEMENT];
   int32_t twins = 9, others = 9;
@@ -231,7 +231,7 @@ static void run(side *src, side *dst, uint32_t threads) {
   tidy();
 }
 
-/* As many elements as this or fewer: of few dimensions, or of planes, which are worth tiles. */
+/* At most this many elements: of few dimensions, or of planes, which are transposed in tiles. */
 static void shaped(int64_t most) {
   static const int64_t extents[] = {2, 3, 4, 5, 8, 16, 17, 24, 33, 64, 70, 130, 300};
   static const int64_t few[] = {2, 3, 5, 17, 24, 33}, many[] = {64, 65, 128, 130, 257, 300};
@@ -267,7 +267,7 @@ static int one_case(void) {
   return 1;
 }
 
-/* As much as two threads share. */
+/* Enough for two threads. */
 static int large_case(void) {
   DLDataType dtype = t_dtype(kDLUInt, 32, 1);
   side src, dst;

@@ -1,9 +1,9 @@
-/* What a tensor that a function makes is: aligned as it was asked to be, made by the options that
- * were given, and without bits of whoever had its memory before. */
+/* Properties of a new tensor: the requested alignment, the given options, and no bits of the
+ * memory's previous content. */
 #include "harness.h"
 #include "random.h"
 
-/* ---- An allocator whose memory is dirty, and which notes what it is asked for ----------------*/
+/* ---- An allocator whose memory is dirty, and which records its requests ----------------------*/
 
 static uint64_t asked_align, asked_nbytes;
 static unsigned char dirt;
@@ -39,7 +39,7 @@ static DLManagedTensor src_legacy;
 
 static DLTensor *tensor_of(DLManagedTensorVersioned *made) { return &made->dl_tensor; }
 
-/* ---- Every way to make a tensor of another one ----------------------------------------------*/
+/* ---- Every function that creates a tensor from another one ----------------------------------*/
 
 typedef struct made {
   DLManagedTensorVersioned *tensor;
@@ -99,7 +99,7 @@ static void release(made *m) {
   m->legacy = NULL;
 }
 
-/* ---- Bits that are no element's -------------------------------------------------------------*/
+/* ---- Unused bits ----------------------------------------------------------------------------*/
 
 /* Up to three dimensions in any order, with gaps and reversed; some are dense. */
 static void scatter(void) {
@@ -146,7 +146,7 @@ static void bits(void) {
       int32_t same = 0;
       DLTensor *t;
       sprintf(context, "%s, %d bits, %d lanes", ways[i].name, dtypes[d].bits, dtypes[d].lanes);
-      if (ways[i].make(&m) == DLRS_FOREIGN) continue; /* it is dense already, and not ours */
+      if (ways[i].make(&m) == DLRS_FOREIGN) continue; /* it is dense already, and foreign */
       CHECK(m.tensor != NULL || m.legacy != NULL);
       if (m.tensor == NULL && m.legacy == NULL) continue;
       t = m.tensor != NULL ? tensor_of(m.tensor) : &m.legacy->dl_tensor;
@@ -166,7 +166,7 @@ static void bits(void) {
   CHECK(tails > 1000);
 }
 
-/* ---- The same on a device, whose memory the CPU does not reach -------------------------------*/
+/* ---- The same on a device whose memory the CPU cannot access ---------------------------------*/
 
 static int32_t far_count(void *context, int32_t device_type, int32_t *n, dlrs_fault *fault) {
   (void)context, (void)device_type, (void)fault;
@@ -188,7 +188,7 @@ static int32_t far_free(void *context, DLDevice device, void *data, uint64_t nby
 static int32_t far_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
                         dlrs_fault *fault) {
   (void)context, (void)device, (void)stream, (void)fault;
-  if (plan->ndim != 0) return DLRS_UNSUPPORTED; /* blocks alone */
+  if (plan->ndim != 0) return DLRS_UNSUPPORTED; /* only blocks */
   memcpy(plan->dst, plan->src, (size_t)plan->item_nbytes);
   return DLRS_OK;
 }
@@ -227,7 +227,7 @@ static void far_bits(void) {
       WORKS(dlrs_clone(there, device, NULL, &more, ERR));
       WORKS(dlrs_to_device(there, CPU, 0, NULL, &back, ERR));
       if (there == NULL || more == NULL || back == NULL) continue;
-      if (used % 8 != 0) { /* this device's memory can be looked at after all */
+      if (used % 8 != 0) { /* the memory of this device is readable by the test */
         CHECK(((unsigned char *)there->dl_tensor.data)[used / 8] >> used % 8 == 0);
         CHECK(((unsigned char *)more->dl_tensor.data)[used / 8] >> used % 8 == 0);
         CHECK(((unsigned char *)back->dl_tensor.data)[used / 8] >> used % 8 == 0);
@@ -281,7 +281,7 @@ static void alignment(void) {
   CHECK(far > 100);
 }
 
-/* What an allocator is asked for is what the options ask for. */
+/* An allocator's arguments are those of the options. */
 static void asked(void) {
   dlrs_import_options options = import_of(0, 4096);
   DLManagedTensorVersioned *taken = &src;
@@ -417,7 +417,7 @@ static void copy_members(void) {
   static const struct {
     const char *name;
     int32_t (*call)(made *);
-    int values; /* elements are understood, so raw bytes are refused */
+    int values; /* elements are converted, so raw bytes are rejected */
   } calls[] = {
       {"dlrs_copy", c_copy, 0},           {"dlrs_copy_desc", c_desc, 0},
       {"dlrs_copy_batch", c_batch, 0},    {"dlrs_copy_to_bytes", c_to_bytes, 0},
@@ -470,7 +470,7 @@ int main(void) {
   alignment();
   asked();
   CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
-  bits(); /* run.sh has the C library's memory filled */
+  bits(); /* run.sh makes the C library fill new memory */
   alignment();
   far_bits();
   alloc_members();

@@ -1,5 +1,5 @@
-/* Structs that say their size: every size that ever was is taken, a longer one of a newer header is
- * taken where all that this library does not know is 0, and nothing else. */
+/* Structs with a size: every size of any version is accepted; a longer one of a newer header is
+ * accepted if all members unknown to this library are 0, and rejected otherwise. */
 #include "harness.h"
 
 enum { ROOM = 8192, SIZE_MOST = 4096 };
@@ -74,7 +74,7 @@ static dlrs_status view_step(void) {
   return status;
 }
 
-/* Without Python in the process these get as far as that. */
+/* Without Python in the process these reach this point. */
 static dlrs_status with_python(dlrs_status status) {
   return status == DLRS_UNSUPPORTED ? DLRS_OK : status;
 }
@@ -116,7 +116,7 @@ static dlrs_status backend(void) {
   return status;
 }
 
-/* Sizes where pointers have 8 bytes, ascending; the last is today's. A size is never taken away. */
+/* Sizes where pointers have 8 bytes, ascending; the last is today's. A size is never removed. */
 static const struct {
   const char *name;
   dlrs_status (*call)(void);
@@ -178,7 +178,7 @@ static void each(size_t i) {
   takes("no size", i, UINT32_MAX, 0, DLRS_STRUCT_SIZE);
 }
 
-/* What a newer member would say is what a shorter struct leaves at 0. */
+/* A newer member's default is 0, as in a shorter struct. */
 static void shorter_is_zero(void) {
   DLManagedTensorVersioned *tensor, *out;
   dlrs_import_options *options = GIVEN(dlrs_import_options);

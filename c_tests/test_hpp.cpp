@@ -13,7 +13,7 @@
 using namespace dlpack_rs;
 
 #if DLRS_CXX_EXCEPTIONS
-// What a failed call says, or DLRS_OK.
+// The error of a failed call, or DLRS_OK.
 template <class F>
 static dlrs_status status_of(F &&f) {
   try {
@@ -112,7 +112,7 @@ static void errors() {
   const Error long_one(DLRS_BAD_ARG, std::string(1000, 'x').c_str());
   CHECK(std::strlen(long_one.what()) == DLRS_ERROR_MESSAGE_SIZE - 1);
   CHECK(to_view(long_one.text()) == long_one.what() && long_one.hint().empty());
-  // What can fail reports a tensor that is empty.
+  // A function that can fail reports an empty tensor.
   Tensor none, other;
   CHECK(STATUS(none.validate()) == DLRS_NULL_ARG && STATUS(none.retain()) == DLRS_NULL_ARG);
   CHECK(STATUS(none.numel()) == DLRS_NULL_ARG && STATUS(none.nbytes()) == DLRS_NULL_ARG);
@@ -189,7 +189,7 @@ static void owning() {
   std::vector<double> kept{1, 2};
   CHECK(STATUS(Tensor::from(std::move(kept), {3})) == DLRS_OUT_OF_BOUNDS);
   CHECK(STATUS(Tensor::from(std::move(kept), {-3})) == DLRS_SHAPE_NEG);
-  CHECK(kept.size() == 2 && kept[1] == 2);  // a failure takes nothing
+  CHECK(kept.size() == 2 && kept[1] == 2);  // a failure takes no ownership
   // Elements inside the object move with it.
   CHECK(Tensor::from(Inside()).span<int64_t>()[2] == 3);
   CHECK(Tensor::from(std::array<int, 2>{7, 8}).span<int>()[1] == 8);
@@ -217,7 +217,7 @@ static void owning() {
   CHECK(owner.use_count() == 1);
   CHECK(STATUS(Tensor::own(owner->data(), {-1}, owner)) == DLRS_SHAPE_NEG);
   CHECK(owner.use_count() == 1);
-  // The owner is moved last, though it is the one that describes the memory.
+  // The owner is moved last, although it describes the memory.
   auto last = std::make_unique<std::vector<float>>(3, 2.0f);
   CHECK(Tensor::own(last->data(), {3}, std::move(last)).span<float>()[2] == 2);
   bool right = false;
@@ -250,7 +250,7 @@ static void wrapping() {
 
   const Described flipped(values.data(), {3, 2}, {1, 3});
   CHECK(flipped.dl().strides[1] == 3);
-  const Described copy = flipped;  // points into itself, not into what it is a copy of
+  const Described copy = flipped;  // points into itself, not into the object it is a copy of
   CHECK(copy.dl().shape != flipped.dl().shape && copy.dl().shape[0] == 3);
   CHECK(STATUS(Tensor::borrow(Described<1>(values.data(), {2, 3}).dl())) == DLRS_NDIM);
   CHECK(STATUS(Tensor::borrow(Described<>(values.data(), {2, 3}, {1}).dl())) == DLRS_NDIM);
@@ -292,7 +292,7 @@ static void accessing() {
     CHECK(to_view(error.hint()) == "Use as<T, N> with N = ndim().");
   }
   CHECK(STATUS(t.transpose().span<int32_t>()) == DLRS_COPY_NEEDED);
-  // Memory that is not aligned, on another device, or described wrongly.
+  // Misaligned memory, memory on another device, or with a wrong description.
   alignas(16) char bytes[64] = {};
   const int64_t shape = 4, minus = -4;
   DLTensor odd{bytes, cpu(), 1, dtype_of<int32_t>(), const_cast<int64_t *>(&shape), nullptr, 1};
@@ -347,7 +347,7 @@ static void converting() {
   CHECK(raw == nullptr && t.data_as<int64_t>()[1] == 22);
   t.set_flags(DLPACK_FLAG_BITMASK_READ_ONLY);
   CHECK(t.read_only() && STATUS(std::move(t).to_legacy()) == DLRS_READ_ONLY);
-  CHECK(t && t.data_as<const int64_t>()[0] == 11);  // a failure takes nothing
+  CHECK(t && t.data_as<const int64_t>()[0] == 11);  // a failure takes no ownership
   DLManagedTensorVersioned *foreign = t.release();
   ImportOptions options;
   options.writable = 1;
@@ -420,7 +420,7 @@ static void printing() {
   CHECK(t.print(cut, sizeof cut) == text.size() && text.compare(0, 7, cut) == 0);
 }
 
-// A Span is of the type itself: what is derived from it has elements of another size.
+// A Span has the exact type: a derived type has elements of another size.
 struct Base {
   int a;
 };

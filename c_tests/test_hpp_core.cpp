@@ -6,7 +6,7 @@
 
 using namespace dlpack_rs;
 
-struct Half {  // an element type of the program's own
+struct Half {  // an element type of the program
   unsigned short bits;
 };
 template <>
@@ -34,7 +34,7 @@ static_assert(Span<const int>(elements).size() == 6 && Dims(70).size() == Dims::
 
 using T = nothrow::Tensor;
 
-static T made(Result<T> made) {  // a result is handed on by a move
+static T made(Result<T> made) {  // a result is passed on by a move
   CHECK(made);
   return std::move(made).value();
 }
@@ -55,7 +55,7 @@ static void results() {
   CHECK(good && !bad && bad.error().status_class() == 4);
   good = std::move(bad);
   CHECK(!good && good.error().status() == DLRS_NOMEM);
-  // A Result owns its value: assigned and destroyed, the tensor goes once.
+  // A Result owns its value: assigned and destroyed, the tensor is freed once.
   int freed = 0;
   float memory[1];
   const Described one(memory, {1});
@@ -103,7 +103,7 @@ static void tensors() {
   CHECK(T::copy_batch(Span<const T>(&t, 1), {}).error().status() == DLRS_BAD_ARG);
 }
 
-// What cannot be kept is left alone: an owner that is not moved on failure.
+// What cannot be stored is unchanged: an owner that is not moved on failure.
 struct Owner {
   int *ends;
   explicit Owner(int *e) noexcept : ends(e) {}

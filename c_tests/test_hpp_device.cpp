@@ -9,7 +9,7 @@ using namespace dlpack_rs;
 
 constexpr DLDevice counted{kDLMAIA, 0};
 static int streams, events, blocks;
-static bool broken;  // what is asked next fails
+static bool broken;  // the next call fails
 
 static int32_t answer() {
   return std::exchange(broken, false) ? int32_t{DLRS_ASYNC_FAULT} : int32_t{DLRS_OK};

@@ -1,5 +1,5 @@
-// Tests of what dlpack_rs.hpp and dlpack_rs_mdspan.hpp have for newer standards, where the
-// standard library has it: std::format, std::mdspan, std::span. Ends with `N passed, N failed`.
+// Tests of the parts of dlpack_rs.hpp and dlpack_rs_mdspan.hpp for newer standards, where the
+// standard library has them: std::format, std::mdspan, std::span. Ends with `N passed, N failed`.
 #include "dlpack_rs.hpp"
 
 #if defined(__cpp_lib_mdspan)

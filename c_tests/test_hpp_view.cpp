@@ -10,7 +10,7 @@
 using namespace dlpack_rs;
 
 #if DLRS_CXX_EXCEPTIONS
-// What a failed call says, or DLRS_OK.
+// The error of a failed call, or DLRS_OK.
 template <class F>
 static dlrs_status status_of(F &&f) {
   try {
@@ -50,7 +50,7 @@ static void asking() {
   CHECK(dtype_to_kind(dtype_of<bool>()).kind == 'b');
   CHECK(dtype_to_kind(dtype_of<double>()).itemsize == 8);
   CHECK(STATUS(dtype_from_kind('f', 16)) == DLRS_UNSUPPORTED);
-  for (int type = -3; type < 40; ++type) {  // constexpr here, and as the library has it
+  for (int type = -3; type < 40; ++type) {  // constexpr here, and by the library
     const DLDevice device{static_cast<DLDeviceType>(type), 0};
     CHECK(is_host(device) == (dlrs_device_is_host(device) != 0));
   }
@@ -109,7 +109,7 @@ static void viewing() {
   }
 }
 
-// Each step is the member of its name; each member gives the shape that its name says.
+// Each step equals the member of its name; each member returns the shape that its name implies.
 static void steps() {
   Tensor t = counted({4, 6});
   const auto is = [&](const Tensor &view, const ViewStep &step, std::vector<int64_t> shape) {

@@ -1,4 +1,4 @@
-/* What a consumer takes, as options of an import say it; and the layout of what is allocated. */
+/* A consumer's limits, as import options express them; and the layout of allocated tensors. */
 #include "harness.h"
 #include "random.h"
 
@@ -7,7 +7,7 @@
 static const DLDataType DTYPES[] = {{kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLInt, 32, 1},
                                     {kDLInt, 8, 4}};
 
-/* The oracle: -1 for taken, else the field that is refused. */
+/* The oracle: -1 for accepted, else the rejected field. */
 static int32_t refused_field(const DLTensor *t, const dlrs_import_options *o) {
   uint64_t i, codes = 0, sizes = 0;
   if (o->device_types != 0 &&
@@ -62,7 +62,7 @@ static void limits(void) {
       t_watch(&foreign, sizeof foreign);
       t_watch(&tensor, sizeof tensor);
       t_result(&out);
-      options.copy = below(2) ? 1 : 0; /* refused before it is copied */
+      options.copy = below(2) ? 1 : 0; /* rejected before it is copied */
       REFUSED(DLRS_UNSUPPORTED, 1, field, -1, dlrs_import_take(&tensor, &options, &out, ERR));
       t_unwatch();
     }
@@ -82,7 +82,7 @@ static void bad_limits(void) {
   options.dtypes = DTYPES;
   options.dtypes_count = UINT64_MAX;
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
-  options.dtypes_count = 0; /* none is taken */
+  options.dtypes_count = 0; /* none is accepted */
   REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DTYPE_CODE, -1,
           dlrs_import_take(&tensor, &options, &out, ERR));
   EQUAL(t_error.value, kDLFloat);
@@ -92,7 +92,7 @@ static void bad_limits(void) {
   t_unwatch();
 }
 
-/* ---- Order and strides of what is allocated --------------------------------------------------*/
+/* ---- Order and strides of allocated tensors --------------------------------------------------*/
 
 static dlrs_alloc_options alloc_of(int32_t order, const int64_t *strides) {
   dlrs_alloc_options options;
@@ -146,7 +146,7 @@ static void given_strides(void) {
     for (dim = 0; dim < ndim; ++dim) { EQUAL(out->dl_tensor.strides[dim], strides[dim]); }
     WORKS(dlrs_tensor_requirements(&like, &options, &nbytes, &align_bytes, ERR));
     EQUAL(nbytes, 4 * (highest + 1));
-    memset(out->dl_tensor.data, 1, (size_t)nbytes); /* ASan: the gaps are there too */
+    memset(out->dl_tensor.data, 1, (size_t)nbytes); /* ASan: the gaps are accessible too */
     dlrs_release(out);
   }
 }
@@ -199,7 +199,7 @@ static void orders(void) {
   REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
           dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   t_unwatch();
-  options = alloc_of(0, negative); /* nothing is stepped over */
+  options = alloc_of(0, negative); /* no strides are used */
   WORKS(dlrs_tensor_new(none, 3, F32, CPU, &options, &out, ERR));
   CHECK(out->dl_tensor.data == NULL && out->dl_tensor.strides[1] == -4);
   dlrs_release(out);

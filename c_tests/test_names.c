@@ -58,7 +58,7 @@ static void kinds(void) {
       }
     }
   }
-  /* What has a kind and a size is what they stand for. */
+  /* With a kind and a size, the value is their combination. */
   for (i = 0; i < 256; ++i) {
     for (k = 0; k < 256; ++k) {
       DLDataType back = t_dtype(9, 9, 9);
@@ -128,7 +128,7 @@ int main(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_device_parse("cpu", 3, NULL, ERR));
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("int8", 3, &into, ERR));
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_device_parse("cpux", 4, &place, ERR));
-  /* The text is quoted where it is at fault, and nowhere else. */
+  /* The text is quoted where it is wrong, and nowhere else. */
   CHECK(strstr(t_error.message, "cpux") != NULL);
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_device_parse("cpux", 4, NULL, ERR));
   CHECK(strstr(t_error.message, "cpux") == NULL);

@@ -1,7 +1,6 @@
-/* Which argument an error names: every function that takes two tensors, with every fault on either
- * side, and on both. Faults that one tensor has by itself come first, the source's before the
- * target's; then what does not fit together, which is the target's; then what nobody can do, the
- * source's first. */
+/* The argument that an error names: every function of two tensors, with every fault on either side,
+ * and on both. Faults of one tensor alone are reported first, the source's before the target's;
+ * then mismatches, which are the target's; then unsupported operations, the source's first. */
 #include "harness.h"
 
 enum { SRC, DST };
@@ -53,9 +52,10 @@ static void f_read_only(side *s) { s->managed.flags = DLPACK_FLAG_BITMASK_READ_O
 static void f_unserved(side *s) { s->managed.dl_tensor.device.device_type = kDLHexagon; }
 static void f_overlap(side *s) { s->strides[0] = 0; }
 
-/* When it is found: while one tensor is read, between the two, when they are to be moved, at last. */
+/* Found in this order: while one tensor is read, in the comparison of the two, before a copy, last.
+ * */
 enum when { READ = 1, FIT, MOVE, MEMORY };
-/* Whom it concerns: any tensor; what is written; the second of two, whichever they are. */
+/* Applies to: any tensor; a written one; the second of two. */
 enum whom { ANYBODY, WRITTEN };
 
 typedef struct fault {
@@ -174,7 +174,7 @@ static void pairs(void) {
   }
 }
 
-/* What does not fit together is the second one's fault. */
+/* A mismatch is the second one's fault. */
 static void mismatches(void) {
   int g;
   t_context = "mismatches";
@@ -191,7 +191,7 @@ static void mismatches(void) {
     operands[DST].shape[1] = 3;
     operands[DST].managed.dl_tensor.dtype.lanes = 2;
     refused(f->name, f->call, DLRS_DTYPE_MISMATCH, f->arguments[DST], DLRS_FIELD_DTYPE_LANES, -1);
-    /* Both are opaque handles: nobody moves them, the first is named. */
+    /* Both are opaque handles: no backend copies them, the first is named. */
     operands[SRC].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
     operands[DST].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
     refused(f->name, f->call, DLRS_UNSUPPORTED, f->arguments[SRC], DLRS_FIELD_DTYPE_CODE, -1);
@@ -201,7 +201,7 @@ static void mismatches(void) {
   refused("dlrs_cast", c_cast, DLRS_UNSUPPORTED, 2, DLRS_FIELD_DTYPE_CODE, -1);
 }
 
-/* ---- Functions of one tensor and something else ---------------------------------------------*/
+/* ---- Functions of one tensor and another argument --------------------------------------------*/
 
 static DLManagedTensorVersioned *out;
 static DLManagedTensor *out_legacy;
@@ -255,7 +255,7 @@ static void alone(void) {
   }
 }
 
-/* What is wrong is neither tensor. */
+/* Neither tensor is wrong. */
 static void *crooked(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
   (void)nbytes, (void)align_bytes, (void)device;
   return (char *)context + 1;
@@ -274,7 +274,7 @@ static void elsewhere(void) {
   size_t i;
   t_context = "elsewhere";
   make(&operands[SRC]);
-  /* The device that is asked for. */
+  /* The requested device. */
   REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
           dlrs_to_device(M(SRC), t_device(99, 0), 0, NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_ID, 2, DLRS_FIELD_DEVICE_ID, -1,

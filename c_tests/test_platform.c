@@ -1,4 +1,4 @@
-/* What differs from machine to machine: the size of a pointer, the order of bytes, the width of
+/* Differences between machines: the size of a pointer, the order of bytes, the width of
  * `unsigned long`, how a library is unloaded. `test_platform [LIBRARY]`. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 
 #include "dlpack_rs.h"
 
-/* What the alignment of a struct is read off. */
+/* For the alignment of a struct. */
 struct behind_char_bare { char c; DLTensor t; };
 struct behind_char_managed { char c; DLManagedTensorVersioned t; };
 
@@ -67,7 +67,7 @@ static DLTensor describe(void *data, DLDataType type, int32_t ndim, int64_t *sha
 
 /* ---- Sizes ----------------------------------------------------------------------------------*/
 
-/* Written down once per family of C ABIs: pointer, alignment of a 64-bit member, sizes. */
+/* Expected once per family of C ABIs: pointer, alignment of a 64-bit member, sizes. */
 static const struct {
   const char *name;
   uint32_t pointer, align, tensor, legacy, versioned, exchange_header, exchange;
@@ -99,7 +99,7 @@ static void sizes(void) {
   CHECK(found == 1);
 }
 
-/* Every number of the library's table as this compiler sees it. */
+/* Every number of the library's table equals this compiler's. */
 static void layouts(void) {
   const uint16_t one = 1;
   const dlrs_abi_table *library = dlrs_abi_layout();
@@ -164,7 +164,7 @@ static void flags(void) {
     CHECK(dlrs_copy_desc(&bare, flag, &bare, 0, NULL, ERR) == DLRS_FLAGS);
     CHECK(dlrs_tensor_wrap(&bare, flag, NULL, NULL, &own, ERR) == DLRS_FLAGS && own == NULL);
   }
-  /* What a host keeps there for itself is not lost when other flags change. */
+  /* Host flags there are preserved when other flags change. */
   CHECK(dlrs_tensor_new(shape, 1, bare.dtype, cpu, NULL, &own, ERR) == DLRS_OK);
   own->flags |= (uint64_t)0xA5 << 40;
   CHECK(dlrs_set_flags(own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, ERR) == DLRS_OK);
@@ -177,7 +177,7 @@ static void flags(void) {
   CHECK(~(uint64_t)DLPACK_FLAG_BITMASK_READ_ONLY == UINT64_MAX - 1);
 }
 
-/* Extents, offsets and sizes above 2^32 are refused or right, never cut off. */
+/* Extents, offsets and sizes above 2^32 are rejected or right, never truncated. */
 static void large_numbers(void) {
   unsigned char byte = 7;
   int64_t shape[1] = {((int64_t)1 << 32) + 1}, strides[1] = {1}, numel = 0;
@@ -196,7 +196,7 @@ static void large_numbers(void) {
     CHECK(status != DLRS_OK);
     CHECK(dlrs_validate(&bare, 0, DLRS_LEVEL_STRICT, ERR) != DLRS_OK);
     shape[0] = 1;
-    bare.byte_offset = (uint64_t)1 << 32; /* cut off it would be 0 */
+    bare.byte_offset = (uint64_t)1 << 32; /* truncated it would be 0 */
     CHECK(dlrs_validate(&bare, 0, DLRS_LEVEL_STRICT, ERR) == DLRS_OFFSET);
     bare.byte_offset = 0;
     shape[0] = 2;
@@ -207,14 +207,14 @@ static void large_numbers(void) {
   }
 }
 
-/* Memory in the upper half of a 32-bit address space, or across its middle, is memory. */
+/* Memory in the upper half of a 32-bit address space, or across its middle, is valid. */
 static void whole_address_space(void) {
   DLManagedTensorVersioned *out[3] = {NULL, NULL, NULL};
   int64_t shape[1] = {(int64_t)600 << 20}, strides[1] = {1};
   DLTensor bare = describe(NULL, dtype(kDLUInt, 8, 1), 1, shape, strides);
   int i, made = 0;
   if (sizeof(void *) == 4) {
-    /* The blocks fill most of 2 GiB, untouched: one of them lies high, or across. */
+    /* The blocks fill most of 2 GiB, untouched: one of them is in the upper half, or across. */
     for (i = 0; i < 3; ++i) {
       dlrs_status status = dlrs_tensor_new(shape, 1, bare.dtype, cpu, NULL, &out[i], ERR);
       made += status == DLRS_OK;
@@ -224,13 +224,13 @@ static void whole_address_space(void) {
     }
     CHECK(made > 0);
     for (i = 0; i < 3; ++i) dlrs_release(out[i]);
-    bare.data = (void *)(uintptr_t)0x7ff00000u; /* never followed */
+    bare.data = (void *)(uintptr_t)0x7ff00000u; /* never dereferenced */
     shape[0] = 0x200000;
     CHECK(dlrs_validate(&bare, 0, DLRS_LEVEL_STRICT, ERR) == DLRS_OK);
   }
 }
 
-/* On i386 a struct that holds 64-bit members may lie at an odd multiple of 4. */
+/* On i386 a struct with 64-bit members may be at an odd multiple of 4. */
 static void least_alignment(void) {
   union {
     uint64_t align;
@@ -346,7 +346,7 @@ static void unload(const char *path) {
 #endif
   CHECK(out != NULL && out->dl_tensor.shape[1] == 5);
   out->deleter(out);
-  CHECK(1); /* still here */
+  CHECK(1); /* still loaded */
 }
 
 int main(int argc, char **argv) {

@@ -9,21 +9,21 @@
 #endif
 #include <unistd.h>
 
-/* ---- A base that counts, can fail, and can serve memory that nobody may touch ----------------*/
+/* ---- A base that counts, can fail, and can return inaccessible memory ------------------------*/
 
 typedef struct {
   long allocs, frees, wrong; /* wrong: freed with other values than allocated with */
   long fail_at;              /* the k-th call fails; 0: none */
   long balance_bytes;
-  uint64_t room;          /* fails beyond so many bytes; 0: no limit */
+  uint64_t room;          /* fails beyond this many bytes; 0: no limit */
   uint64_t off;           /* added to every address: misaligned memory */
-  int untouchable;        /* hands out addresses without memory */
+  int untouchable;        /* returns addresses without memory */
   DLDevice device;
 } base_state;
 
 static long add(long *number, long by) { return __atomic_add_fetch(number, by, __ATOMIC_RELAXED); }
 
-/* What was asked for stands in front of the memory. */
+/* The request is stored in front of the memory. */
 typedef struct {
   void *memory;
   uint64_t nbytes, align_bytes;
@@ -150,7 +150,7 @@ static void *data_of(const DLManagedTensorVersioned *tensor) {
   return tensor == NULL ? NULL : tensor->dl_tensor.data;
 }
 
-/* The pool is gone, and so is all that it took. */
+/* The pool is destroyed, and all its blocks are freed. */
 static void balanced(void) {
   EQUAL(state.allocs, state.frees);
   EQUAL(state.balance_bytes, 0);
@@ -204,7 +204,7 @@ static void arguments(void) {
   t_unwatch();
   dlrs_pool_release(pool);
 
-  /* Zeros are the CPU without a limit; a struct of a newer header is taken if it sets no more. */
+  /* Zeros mean the CPU without a limit; a newer header's struct is accepted if it sets no more. */
   {
     struct {
       dlrs_pool_options known;
@@ -239,7 +239,7 @@ static void reuse(void) {
   expect(pool, 1, 1024, 0, 0);
   dlrs_release(a);
   expect(pool, 0, 0, 1, 1024);
-  /* 897 to 1024 bytes are one class; 64 asks for less than the alignment that there is. */
+  /* 897 to 1024 bytes are one class; 64 requests less than the existing alignment. */
   a = made(pool, 897, 64);
   CHECK(data_of(a) == first);
   b = made(pool, 1000, 0);
@@ -251,7 +251,7 @@ static void reuse(void) {
   expect(pool, 2, 1024 + 1280, 1, 1024);
   dlrs_release(b);
   dlrs_release(c);
-  /* Another alignment is another shelf. */
+  /* Another alignment uses another list. */
   a = made(pool, 1000, 4096);
   aligned = data_of(a);
   EQUAL((uintptr_t)aligned % 4096, 0);
@@ -271,7 +271,7 @@ static void reuse(void) {
   balanced();
 }
 
-/* Every power of two of alignment, on the library's own memory. */
+/* Every power of two of alignment, on the library's memory. */
 static void alignments(void) {
   dlrs_pool *pool;
   uint32_t align_bytes;
@@ -289,7 +289,7 @@ static void alignments(void) {
   dlrs_pool_release(pool);
 }
 
-/* The allocator called as C may call it. */
+/* The allocator, called from C. */
 static void direct(void) {
   dlrs_pool *pool;
   const dlrs_allocator *allocator;
@@ -326,12 +326,12 @@ static void trim(void) {
   pool = pool_on(&base, 0);
   for (i = 0; i < 4; ++i) tensors[i] = made(pool, 1024 << i, 0);
   WORKS(dlrs_pool_trim(pool, 0, ERR));
-  EQUAL(state.frees, 0); /* nothing is kept yet */
+  EQUAL(state.frees, 0); /* no block is cached yet */
   for (i = 0; i < 3; ++i) dlrs_release(tensors[i]);
   expect(pool, 1, 8192, 3, 7168);
   WORKS(dlrs_pool_trim(pool, 7168, ERR));
   EQUAL(state.frees, 0);
-  WORKS(dlrs_pool_trim(pool, 7167, ERR)); /* the largest goes */
+  WORKS(dlrs_pool_trim(pool, 7167, ERR)); /* the largest is freed */
   EQUAL(state.frees, 1);
   expect(pool, 1, 8192, 2, 3072);
   WORKS(dlrs_pool_trim(pool, 1024, ERR));
@@ -357,7 +357,7 @@ static void limit(void) {
   refused(pool, 256, DLRS_NOMEM);
   EQUAL(state.allocs, 2);
   dlrs_release(a);
-  /* What is kept makes room for another size. */
+  /* Cached blocks are freed for another size. */
   WORKS(make(pool, 2048, 0, &c));
   EQUAL(state.frees, 1);
   expect(pool, 2, 4096 + 2048, 0, 0);
@@ -371,7 +371,7 @@ static void limit(void) {
   a = made(pool, 2048, 0);
   b = made(pool, 4096, 0);
   dlrs_release(b);
-  WORKS(dlrs_pool_set_limit(pool, 1024, ERR)); /* below what is in use: only what is kept goes */
+  WORKS(dlrs_pool_set_limit(pool, 1024, ERR)); /* below the size in use: frees cached ones */
   expect(pool, 1, 2048, 0, 0);
   refused(pool, 256, DLRS_NOMEM);
   dlrs_release(a);
@@ -383,7 +383,7 @@ static void limit(void) {
   balanced();
 }
 
-/* Tensors outlive their pool, whose release frees what it keeps. */
+/* Tensors outlive their pool, whose release frees its cached blocks. */
 static void outlive(void) {
   dlrs_pool *pool;
   DLManagedTensorVersioned *a, *b;
@@ -404,7 +404,7 @@ static void outlive(void) {
   balanced();
 }
 
-/* A struct of a newer header: what only it has becomes 0, and nothing behind it is written. */
+/* A struct of a newer header: its unknown members become 0, and nothing behind it is written. */
 static void newer_statistics(void) {
   struct {
     dlrs_pool_statistics known;
@@ -445,7 +445,7 @@ static void stacked(void) {
   balanced();
 }
 
-/* A device whose memory nobody may touch. */
+/* A device with inaccessible memory. */
 static void device(void) {
   dlrs_pool *pool;
   DLManagedTensorVersioned *tensor;
@@ -468,7 +468,7 @@ static void device(void) {
   balanced();
 }
 
-/* A base that refuses, once at each of its calls; one that is full; one that aligns badly. */
+/* A base that fails, once at each of its calls; one that is full; one that aligns badly. */
 static void failing_base(void) {
   dlrs_pool *pool;
   DLManagedTensorVersioned *tensor, *full;
@@ -483,11 +483,11 @@ static void failing_base(void) {
       if (make(pool, 1000 << i, 0, &tensor) == DLRS_NOMEM) {
         CHECK(tensor == NULL);
         ++refused;
-        WORKS(make(pool, 1000 << i, 0, &tensor)); /* the next call works */
+        WORKS(make(pool, 1000 << i, 0, &tensor)); /* the next call succeeds */
       }
       dlrs_release(tensor);
     }
-    /* Only the first request has nothing kept that a second attempt could free. */
+    /* Only at the first request is there no cached block that a retry could free. */
     EQUAL(refused, k == 1);
     dlrs_pool_release(pool);
     balanced();
@@ -496,7 +496,7 @@ static void failing_base(void) {
   state.room = 4096;
   pool = pool_on(&base, 0);
   dlrs_release(made(pool, 2048, 0));
-  full = made(pool, 4096, 0); /* the kept block goes, and it fits */
+  full = made(pool, 4096, 0); /* the cached block is freed, and it fits */
   expect(pool, 1, 4096, 0, 0);
   refused(pool, 1, DLRS_NOMEM);
   expect(pool, 1, 4096, 0, 0);
@@ -508,7 +508,7 @@ static void failing_base(void) {
   pool = pool_on(&base, 0);
   tensor = made(pool, 1000, 64);
   dlrs_release(tensor);
-  EQUAL(state.frees, 1); /* good enough for this request, but not kept */
+  EQUAL(state.frees, 1); /* sufficient for this request, but not cached */
   refused(pool, 1000, DLRS_MISALIGNED);
   EQUAL(state.frees, 2); /* freed once */
   expect(pool, 0, 0, 0, 0);
@@ -516,7 +516,7 @@ static void failing_base(void) {
   balanced();
 }
 
-/* The k-th malloc fails, once and for ever: no memory is lost, nothing is half done. */
+/* The k-th malloc fails, once and from then on: no memory is lost, no state is inconsistent. */
 static void no_memory(void) {
   long k, before = inject_live();
   int forever, fired = 1;
@@ -543,7 +543,7 @@ static void no_memory(void) {
         }
       }
       fired = inject_disarm();
-      /* A retry after trimming can answer the request whose first attempt failed. */
+      /* A retry after trimming can satisfy the request whose first attempt failed. */
       EQUAL(refused > 0, fired);
       if (pool != NULL) {
         EQUAL(stats_of(pool).live_blocks, count);
@@ -575,7 +575,7 @@ static uint64_t next(uint64_t *seed) {
   return *seed;
 }
 
-/* The first and the last byte of a tensor carry its owner's mark for as long as it lives. */
+/* The first and last byte of a tensor carry its owner's mark during its lifetime. */
 static void *work(void *argument) {
   worker *self = argument;
   DLManagedTensorVersioned *kept[KEPT] = {NULL};
@@ -663,7 +663,7 @@ static void release_race(void) {
 }
 
 #ifndef _WIN32 /* which does not fork */
-/* Children of a process whose other thread is busy in the pool: they do not hang. */
+/* Children of a process whose other thread is inside the pool do not deadlock. */
 static void *busy(void *argument) {
   worker *self = argument;
   const dlrs_allocator *allocator = dlrs_pool_allocator(self->pool);

@@ -3,7 +3,7 @@
 
 static char text[1 << 16];
 
-/* Buffers of every size up to the whole text: cut, ended, and nothing written behind. */
+/* Buffers of every size up to the whole text: truncated, terminated, and nothing written behind. */
 static void every_size(const DLTensor *tensor) {
   size_t whole = 0, capacity;
   WORKS(dlrs_tensor_to_string(tensor, 0, NULL, NULL, 0, &whole, ERR));

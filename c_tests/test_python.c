@@ -1,8 +1,8 @@
-/* What is there for Python, in a process without Python: everything that needs it says so, and what
- * needs none works. With Python: tests/python/test_abi.py. */
+/* The functions for Python, in a process without Python: those that need it report that, the others
+ * work. With Python: tests/python/test_abi.py. */
 #include "harness.h"
 
-/* Not a Python object, and not looked at. */
+/* Not a Python object, and not dereferenced. */
 static void *const SOME_OBJECT = &t_deleted;
 
 static void without_python(void) {
@@ -81,7 +81,7 @@ static void nulls(void) {
   t_unwatch();
 }
 
-/* What the functions for bindings must have, and what their structs must be like. */
+/* Required properties of the functions for bindings and of their structs. */
 static void bindings(void) {
   t_tensor good;
   DLManagedTensorVersioned *versioned, *none = NULL, *out;
@@ -253,7 +253,7 @@ static void streams(void) {
 
 /* ---- Notations ------------------------------------------------------------------------------*/
 
-/* Texts are written down for little-endian machines; this is one for the machine that runs. */
+/* Texts are for little-endian machines; this one is for the current machine. */
 static const char *here(const char *text) {
   static char swapped[16];
   if (!dlrs_abi_layout()->big_endian) return text;
@@ -281,7 +281,7 @@ static void read_refused(int32_t notation, const char *text, int32_t status) {
   EQUAL(got.code, 99);
 }
 
-/* Written so, and read back. */
+/* Formatted, and parsed again. */
 static void both(int32_t notation, const char *text, DLDataType dtype) {
   char buffer[16];
   size_t nbytes = 99;
@@ -471,7 +471,7 @@ static void set_error(void *context, const char *kind, const char *message) {
   r->message = strlen(message);
 }
 
-/* X02: asks for another tensor while its own failure is being told. */
+/* X02: imports another tensor while its own failure is being reported. */
 static void re_enters(void *context, const char *kind, const char *message) {
   int64_t shape[1] = {3};
   DLTensor like = t_describe(NULL, F32, 1, shape, NULL);
@@ -510,7 +510,7 @@ static void allocator(void) {
   EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, set_error), -1);
   EQUAL(r.calls, 3);
   like = t_describe(NULL, F32, 2, shape, NULL);
-  like.device = t_device(kDLHexagon, 0); /* no backend of ours */
+  like.device = t_device(kDLHexagon, 0); /* no backend of the library */
   EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, set_error), -1);
   CHECK(strcmp(r.kind, "BufferError") == 0);
   EQUAL(dlrs_managed_tensor_allocator(NULL, &out, &r, set_error), -1);
@@ -535,7 +535,7 @@ int main(void) {
   streams();
   notations();
   notation_refusals();
-  allocator(); /* called once, its address is known also to a program that loads the library late */
+  allocator(); /* after one call, a program that loads the library late also has its address */
   exchange_tables();
   return t_close();
 }

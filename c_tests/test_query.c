@@ -1,4 +1,4 @@
-/* Questions about a tensor. */
+/* Queries of a tensor. */
 #include "harness.h"
 
 static t_tensor good;
@@ -93,7 +93,7 @@ static void sizes(void) {
   CHECK(low == 0 && high == 0);
   bare->data = (char *)t_guard() + 1;
   WORKS(dlrs_is_aligned(bare, 256, &aligned, ERR));
-  EQUAL(aligned, 1); /* without elements there is nothing that is not */
+  EQUAL(aligned, 1); /* vacuously true for empty tensors */
   bare->data = good.values;
 }
 

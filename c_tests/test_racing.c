@@ -1,13 +1,13 @@
 /* A caller's struct is read once. Every exported function that takes a struct or an array gets one
- * that changes while it is read, between two valid readings: whatever the function answers must go
- * with one value of every member, and nothing outside of the memory that it was given is touched.
+ * that changes while it is read, between two valid readings: the function's result must match one
+ * value of every member, and only the given memory is accessed.
  *
- * First step by step: the struct lies in a page that cannot be touched, and the handler lets every
- * access through by a single step. The first k accesses see one reading, all later ones the other,
- * for every k: a second look at a member sees another value, in every run. (x86-64 Linux, without
- * valgrind.) Then, anywhere, with a thread that writes the one and the other in turn.
+ * First step by step: the struct is in an inaccessible page, and the handler permits every access
+ * with a single step. The first k accesses see one reading, all later ones the other, for every k:
+ * a second read of a member sees another value, in every run. (x86-64 Linux, without valgrind.)
+ * Then, on any system, with a thread that writes the two in turn.
  *
- * tests/house.rs asks that every export stands in a row here. */
+ * tests/house.rs requires a row for every export here. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -30,7 +30,7 @@
 
 enum { SMALL = 4, LARGE = 4096, ROOM = 4 << 20, TURNS = 60 };
 
-/* ---- What changes ---------------------------------------------------------------------------*/
+/* ---- Changing structs -----------------------------------------------------------------------*/
 
 typedef struct racing {
   DLManagedTensorVersioned managed;
@@ -52,18 +52,18 @@ enum kind { SHAPE, NDIM, STRIDES, NO_STRIDES, OFFSET, DTYPE, FLAGS, DATA, EXTRAS
 static const char *const kind_names[] = {"shape", "ndim", "strides", "NULL strides", "byte_offset",
                                          "dtype", "flags", "data", "options", "all"};
 
-static racing *page;        /* what the functions are given, in pages of its own */
+static racing *page;        /* the functions' arguments, in separate pages */
 static size_t page_nbytes;
-static racing readings[2];  /* what it says */
-static unsigned char *memory; /* ROOM bytes that both readings, and any mixture, stay inside of */
-static guarded exact;       /* memory for the operand that does not change: it ends at a guard page */
+static racing readings[2];  /* its values */
+static unsigned char *memory; /* ROOM bytes that contain both readings, and any mixture */
+static guarded exact;       /* memory for the constant operand: it ends at a guard page */
 
-/* The operand that does not change, of SMALL x 3 elements. */
+/* The constant operand, of SMALL x 3 elements. */
 static DLManagedTensorVersioned still;
 static int64_t still_shape[2], still_strides[2];
 
 static DLManagedTensorVersioned *source, *target; /* the two operands of this call */
-static DLManagedTensorVersioned *base;            /* a tensor of the library's own */
+static DLManagedTensorVersioned *base;            /* a tensor of the library */
 static DLManagedTensorVersioned *out;
 static DLManagedTensor *out_legacy;
 static dlrs_error *const no_error = NULL;
@@ -190,10 +190,10 @@ ROW(to_legacy_copy, row_to_legacy(DLRS_LEGACY_COPY))
 /* ---- The table ------------------------------------------------------------------------------*/
 
 enum what {
-  ANSWERS,  /* nothing is made */
-  MAKES,    /* a tensor with memory of its own */
-  WRAPS,    /* a tensor over the memory that was described, or over `base` */
-  WRITABLE, /* as WRAPS, and what says READ_ONLY must not come out */
+  ANSWERS,  /* no new tensor */
+  MAKES,    /* a tensor with new memory */
+  WRAPS,    /* a tensor over the described memory, or over `base` */
+  WRITABLE, /* as WRAPS, but READ_ONLY tensors must fail */
   EITHER    /* WRAPS or MAKES */
 };
 
@@ -202,7 +202,7 @@ typedef struct row {
   int32_t (*call)(void);
   int operands; /* 1: what changes alone. 2: each side in turn. 3: both share one array of extents */
   enum what what;
-  int code, bits, lanes;                   /* what changes */
+  int code, bits, lanes;                   /* the changing operand */
   int still_code, still_bits, still_lanes; /* the other operand */
   uint64_t flags;
 } row;
@@ -280,7 +280,7 @@ static const row rows[] = {
     {"dlrs_view_permute", row_view_permute, 1, WRAPS, AS_F32, AS_F32, 0},
 };
 
-/* The others, and why they have no row. */
+/* The others, and the reasons for having no row. */
 static const char *const others[] = {
     /* No struct and no array of numbers. */
     "dlrs_device_count", "dlrs_device_format", "dlrs_device_is_host", "dlrs_device_parse",
@@ -294,10 +294,10 @@ static const char *const others[] = {
     "dlrs_pool_set_limit", "dlrs_pool_trim", "dlrs_release_drain", "dlrs_status_name",
     "dlrs_stream_create", "dlrs_stream_destroy", "dlrs_stream_query", "dlrs_stream_sync",
     "dlrs_stream_wait", "dlrs_version", "dlrs_version_string",
-    /* Tables that stay as they are while they are set, and structs that are written. */
+    /* Tables that are constant while they are set, and structs that are written. */
     "dlrs_abi_check", "dlrs_abi_layout", "dlrs_allocator_set", "dlrs_backend_set",
     "dlrs_error_forward", "dlrs_exchange_api_find", "dlrs_pointer_device", "dlrs_pool_stats",
-    /* Of a tensor they look at the deleter alone, or at a block of the library's. */
+    /* They read only the tensor's deleter, or a block of the library's. */
     "dlrs_attach", "dlrs_detach", "dlrs_get_user_data", "dlrs_is_own", "dlrs_ready_record",
     "dlrs_ready_sync", "dlrs_ready_wait", "dlrs_ref_count",
     "dlrs_release", "dlrs_release_after_take", "dlrs_release_legacy", "dlrs_retain",
@@ -375,11 +375,11 @@ static void fill_readings(const row *r, enum kind kind) {
 /* ---- One reading after the other, step by step ----------------------------------------------*/
 
 /* Written by the handlers, which run on the same thread. */
-static volatile int armed;         /* the page cannot be touched */
+static volatile int armed;         /* the page is inaccessible */
 static volatile long accesses;     /* so far */
 static volatile long turn;         /* accesses that see the first reading */
-static volatile int first_reading; /* which one that is */
-static char now[160];              /* for who dies of a wrong address */
+static volatile int first_reading; /* which of the two that is */
+static char now[160];              /* for a crash at a wrong address */
 
 #if STEPPED
 static void say(const char *words) {
@@ -433,8 +433,8 @@ static int can_step(void) { return 0; }
 
 /* ---- What is checked after a call -----------------------------------------------------------*/
 
-/* The allocator that the second round sets for the CPU: memory of exactly as many bytes as were
- * asked for, up to a guard page. */
+/* The allocator that the second round sets for the CPU: memory of exactly the requested size, up to
+ * a guard page. */
 static guarded given;
 static uint64_t given_nbytes;
 static void *give(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
@@ -487,14 +487,14 @@ static void check_result(const row *r) {
         CHECK((char *)first + high <= (char *)made + malloc_usable_size(made));
 #endif
       }
-      memset(first, 0, (size_t)high); /* valgrind and sanitizers look, too */
+      memset(first, 0, (size_t)high); /* valgrind and sanitizers read it, too */
     }
   }
   if (r->what == WRITABLE) {
     CHECK((made->flags & DLPACK_FLAG_BITMASK_READ_ONLY) == 0);
   }
   if (out_legacy != NULL && t->dtype.bits < 8) {
-    CHECK((made->flags & PADDED) == 0); /* which a legacy struct cannot say */
+    CHECK((made->flags & PADDED) == 0); /* not expressible in a legacy struct */
   }
 }
 
@@ -505,7 +505,8 @@ static void let_go(void) {
   out_legacy = NULL;
 }
 
-/* The two operands: what changes is the source, or the target, or shares its extents with it. */
+/* The two operands: the changing one is the source, or the target, or shares its extents with it.
+ * */
 static void place(const row *r, int side) {
   const size_t item = ((size_t)r->still_bits * (size_t)r->still_lanes + 7) / 8;
   const int shared = r->operands == 3;
@@ -540,7 +541,7 @@ static void called(const row *r, int32_t status) {
   let_go();
 }
 
-/* Every point at which the reading can change, until the call is over before. */
+/* Every point at which the reading can change, until the call returns before it. */
 static void step_by_step(const row *r) {
   for (turn = 0;; ++turn) {
     int32_t status;

@@ -1,5 +1,6 @@
-/* Each setter beside each user, on 8 threads: a decision asks once, so memory goes back to whoever
- * gave it. Counts must balance. `test_setters N` divides the rounds by N. */
+/* Each setter concurrently with each user, on 8 threads: settings are read once per decision, so
+ * that memory is freed by its allocator. Counts must balance. `test_setters N` divides the rounds
+ * by N. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,10 +11,10 @@
 enum { USERS = 6 };
 static long rounds = 1000;
 
-/* ---- Who gave what: each block of memory says so in front of it ------------------------------*/
+/* ---- Allocators: each block has its allocator's mark in front of it --------------------------*/
 
 typedef struct source {
-  long given, taken, strange; /* strange: given by another, or for other values */
+  long given, taken, strange; /* wrong: from another allocator, or with other values */
 } source;
 typedef struct head {
   void *owner;
@@ -96,7 +97,7 @@ static int device_type;
 static long stop;
 
 static void set_backend(int which) {
-  /* Neither place nor lifetime of the caller's struct matters after the call. */
+  /* Neither address nor lifetime of the caller's struct matters after the call. */
   dlrs_backend table = backends[which & 1];
   if (dlrs_backend_set(kDLExtDev, which & 2 ? &table : &backends[which & 1], NULL, NULL)) abort();
   memset(&table, 0xEE, sizeof table);
@@ -142,7 +143,7 @@ static void *sets(void *argument) {
 
 static DLDevice where(void) { return t_device(device_type, 0); }
 
-/* Both are allowed: it works, or no memory is left below the limit. */
+/* Both are allowed: it succeeds, or no memory is left below the limit. */
 static int made(int32_t status) {
   if (status != DLRS_OK && status != DLRS_NOMEM) abort();
   return status == DLRS_OK;
@@ -225,7 +226,7 @@ static void use_release_after(void) {
   if (tensor && dlrs_release_after_take(&tensor, CPU, NULL, NULL)) abort();
   if (dlrs_release_drain(NULL, NULL)) abort();
 }
-/* Memory does not remember who gave it: only the sum balances. */
+/* Memory has no mark here: only the sum balances. */
 static void use_mem(void) {
   void *data;
   if (made(dlrs_mem_alloc(where(), 100, 64, NULL, &data, NULL))) {
@@ -307,7 +308,7 @@ static void tables(void) {
   }
 }
 
-/* A table of the caller's is read during the call, and no further than it says. */
+/* A caller's table is read during the call, and only up to its size. */
 static void read_once(void) {
   dlrs_backend *table = (dlrs_backend *)t_before_guard(sizeof *table);
   dlrs_allocator *allocator = (dlrs_allocator *)t_before_guard(sizeof *allocator);
@@ -336,7 +337,7 @@ static void read_once(void) {
   t_guards_free();
 }
 
-/* More different tables than have a place of their own. */
+/* More different tables than there are static slots. */
 static void many(void) {
   enum { MANY = 50 };
   int i;
@@ -391,7 +392,7 @@ int main(int argc, char **argv) {
       pool = NULL;
     }
   }
-  if (divisor == 1) many(); /* leaves memory behind, for good */
+  if (divisor == 1) many(); /* leaks memory, permanently */
   CHECK(dlrs_backend_set(kDLExtDev, NULL, NULL, NULL) == DLRS_OK);
   return t_close();
 }

@@ -22,7 +22,7 @@ static void references(void) {
   WORKS(dlrs_retain(tensor, &out, ERR));
   CHECK(out == tensor);
   EQUAL(dlrs_ref_count(tensor), 2);
-  EQUAL(tensor->flags, 0); /* what is shared is no copy of its own */
+  EQUAL(tensor->flags, 0); /* a shared tensor is not flagged as a copy */
   dlrs_release(out);
   EQUAL(dlrs_ref_count(tensor), 1);
   EQUAL(freed, 0);
@@ -60,7 +60,7 @@ static void flags(void) {
   EQUAL(t_error.value, READ_ONLY);
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, PADDED, 0, ERR));
   EQUAL(t_error.value, PADDED);
-  WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* nothing would change */
+  WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* no change */
   EQUAL(tensor->flags, COPIED);
   t_unwatch();
   WORKS(dlrs_retain(tensor, &more, ERR));
@@ -72,7 +72,7 @@ static void flags(void) {
   EQUAL(tensor->flags, COPIED | READ_ONLY);
   WORKS(dlrs_set_flags(tensor, COPIED, READ_ONLY, ERR));
   dlrs_release(tensor);
-  t_make(&good); /* memory of another tensor is not ours to lift the protection of */
+  t_make(&good); /* memory of another tensor: the read-only flag cannot be cleared */
   good.managed.flags = READ_ONLY;
   in = &good.managed;
   WORKS(dlrs_import_take(&in, NULL, &view, ERR));

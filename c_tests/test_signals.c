@@ -1,6 +1,5 @@
-/* References in a signal handler that interrupts the only thread of the process: whatever the
- * handler retains and releases, no reference is lost. Before any thread is made: there is none
- * here. */
+/* References in a signal handler that interrupts the process's only thread: whatever the handler
+ * retains and releases, no reference is lost. No other thread exists yet. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -23,7 +22,7 @@ static volatile sig_atomic_t interrupts, kept;
 static DLManagedTensorVersioned *keeps[SIGNALS];
 static int ran;
 
-/* Every other time the handler keeps what it retained. */
+/* Every second time the handler keeps its reference. */
 static void interrupt(int number) {
   DLManagedTensorVersioned *mine;
   (void)number;

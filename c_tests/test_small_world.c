@@ -1,8 +1,8 @@
-/* Every copy of a small world: two dimensions of 1 to 3 elements, strides of -3 to 4 and places up
- * to 5 bytes apart, of bytes, of more bytes and of packed bits, all within one small memory. What
- * is said about shared memory, what is refused and what is written, with and without
+/* Every copy in a small space: two dimensions of 1 to 3 elements, strides of -3 to 4 and offsets up
+ * to 5 bytes apart, of bytes, of more bytes and of packed bits, all within one small memory. The
+ * checks for shared memory, the errors and the written bytes, with and without
  * DLRS_COPY_ALLOW_OVERLAP, against marking and moving each bit: K07 to K12 of the catalogue.
- * `test_small_world [every]` takes one case in so many, prime to 3, 7, 11 and 43. */
+ * `test_small_world [every]` takes one of `every` cases, prime to 3, 7, 11 and 43. */
 #include "harness.h"
 
 enum { NBYTES = 160, HOME = 80, WAYS = 129, OFFSETS = 11 };
@@ -48,7 +48,7 @@ static int64_t to(const world *w, int64_t i, int64_t j) {
   return 8 * (HOME + w->offset) + (i * w->dst[0] + j * w->dst[1]) * w->width;
 }
 
-/* What is true of a case; fills `after` with the memory after a copy. */
+/* The expected properties of a case; fills `after` with the memory after a copy. */
 static void judge(const world *w, int *twice, int *shared, int *same) {
   static unsigned char marks[8 * NBYTES]; /* 1: read, 2: written */
   int64_t elements = w->shape[0] * w->shape[1], n, bit;
@@ -74,7 +74,7 @@ static void judge(const world *w, int *twice, int *shared, int *same) {
   }
 }
 
-/* Whether a copy answers so, and leaves the memory as it was or as it ought to be. */
+/* Whether a copy returns this status, and leaves the memory unchanged or as expected. */
 static int copies(const DLTensor *src, const DLTensor *dst, uint32_t flags, int32_t want) {
   dlrs_copy_options options;
   memset(&options, 0, sizeof options);

@@ -1,8 +1,8 @@
-/* Copies on threads of 16 KiB, thread-local storage and the C library's own included: what
- * `test_engine` does not ask, which runs there as well. Each layout is copied by the functions that
- * copy and compared with an element by element one; dlrs_equal, dlrs_max_diff and dlrs_copy_explain
- * are asked of it, too. Conversions and fills have layouts of their own.
- * `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */
+/* Copies on threads of 16 KiB, including thread-local storage and the C library's data: cases that
+ * `test_engine` lacks, which runs there as well. Each layout is copied by all copy functions and
+ * compared with an element-by-element copy; dlrs_equal, dlrs_max_diff and dlrs_copy_explain are
+ * called with it, too. Conversions and fills have separate layouts.
+ * `test_stack [divisor]`; STACK_KIB=64 to measure more than fits. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,7 @@ typedef struct layout {
   int ndim;
   int64_t shape[6];
   int perm[6];      /* the destination's dimension i is the source's perm[i] */
-  unsigned back;    /* source dimensions that run backwards, and THIRDS */
+  unsigned back;    /* source dimensions with negative strides, and THIRDS */
   unsigned repeats; /* source dimensions that repeat one element */
   int64_t gap;      /* elements between the destination's rows */
 } layout;
@@ -105,7 +105,7 @@ typedef struct pair {
   int64_t width;                             /* bits of an element */
   DLManagedTensorVersioned src, dst;
   unsigned char *source, *target, *expected;
-  unsigned char *dense; /* what is expected without gaps */
+  unsigned char *dense; /* the expected elements without gaps */
   size_t target_nbytes, dense_nbytes;
 } pair;
 
@@ -117,7 +117,7 @@ static void fill_bytes(unsigned char *bytes, size_t nbytes, uint64_t seed) {
   }
 }
 
-/* One element, bit by bit where it is not whole bytes. */
+/* One element, bit by bit for partial bytes. */
 static void element(const unsigned char *from, int64_t at, unsigned char *to, int64_t put,
                     int64_t bits) {
   int64_t i;
@@ -152,7 +152,7 @@ static void by_hand(const pair *p, const unsigned char *from, int64_t at, const 
   }
 }
 
-/* Memory for both sides of a pair whose extents and strides are set, and what is expected. */
+/* Memory for both sides of a pair whose extents and strides are set, and the expected elements. */
 static void pair_finish(pair *p, DLDataType dtype, int ndim) {
   int64_t low = 0, high = 1, end = 1, count = 1, strides[DIMS];
   size_t source_nbytes;
@@ -209,7 +209,7 @@ static void pair_make(pair *p, const layout *l, long divisor) {
   pair_finish(p, t_dtype(l->code, l->bits, l->lanes), l->ndim);
 }
 
-/* 64 dimensions: `bits` of them, of extent 2, are the source's from the other end. */
+/* 64 dimensions: `bits` of them, of extent 2, are reversed in the source. */
 static void pair_make_deep(pair *p, DLDataType dtype, int bits) {
   int i, k = 0;
   memset(p, 0, sizeof *p);
@@ -330,10 +330,10 @@ static void goes_to_device(void *argument) {
   c->status = dlrs_to_device(&c->p->src, CPU, 1, &c->options, &c->made, &c->error);
 }
 
-/* What a function does with a pair: writes its destination, makes a tensor, fills bytes, or looks. */
+/* A function's use of a pair: writes its destination, creates a tensor, fills bytes, or reads. */
 typedef enum effect { WRITES, MAKES, TO_BYTES, LOOKS } effect;
 
-/* What each function needed, at most. */
+/* The maximum stack use of each function. */
 static struct function {
   const char *name;
   void (*work)(void *);
@@ -374,7 +374,7 @@ static void prepare(call *c, pair *p, uint32_t threads) {
   c->error.struct_size = sizeof c->error;
 }
 
-/* The bits behind the last element of a packed tensor are nobody's. */
+/* The bits behind the last element of a packed tensor are unused. */
 static void check_made(const pair *p, DLManagedTensorVersioned *made) {
   unsigned char *bytes = (unsigned char *)made->dl_tensor.data;
   int64_t count = 1, i;
@@ -413,9 +413,9 @@ static void run_pair(pair *p) {
   free(bytes);
 }
 
-/* ---- Copies through memory, and refused ones ------------------------------------------------*/
+/* ---- Copies through a staging buffer, and rejected ones -------------------------------------*/
 
-/* A transpose of a square onto itself, through memory; and what it says without leave. */
+/* A transpose of a square onto itself, through a buffer; and its error without permission. */
 static void onto_itself(int bits, int64_t n) {
   pair p;
   call c;
@@ -436,12 +436,12 @@ static void onto_itself(int bits, int64_t n) {
   CHECK(memcmp(p.target, p.expected, p.target_nbytes) == 0);
   memcpy(p.target, p.source, p.target_nbytes);
   noted(&functions[1], p.name, small_stack_run(p.name, copies_two, &c));
-  EQUAL(c.status, DLRS_OK); /* there and back */
+  EQUAL(c.status, DLRS_OK); /* a round trip */
   CHECK(memcmp(p.target, p.source, p.target_nbytes) == 0);
   pair_free(&p);
 }
 
-/* Elements whose sharing must be searched for: among the destination's, and with the source's. */
+/* Elements for which shared memory must be searched: in the destination, and with the source. */
 static void searched(void) {
   static const int64_t primes[] = {10007, 20011, 40009, 80021, 160001, 320009, 640007, 1280023};
   unsigned char *memory = (unsigned char *)calloc(1, 64);

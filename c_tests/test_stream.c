@@ -1,7 +1,7 @@
-/* Streams and events where there is no driver; with one: c_tests/gpu. */
+/* Streams and events without a driver; with one: c_tests/gpu. */
 #include "harness.h"
 
-/* Whether there is no CUDA driver; it may be there and without devices. */
+/* Whether there is no CUDA driver; it may be installed without devices. */
 static int driver_is_absent(void) {
   int32_t count, status = dlrs_device_count(kDLCUDA, &count, NULL);
   if (status == DLRS_OK || status == DLRS_NO_DEVICE || status == DLRS_DRV_INIT) {
@@ -11,7 +11,7 @@ static int driver_is_absent(void) {
   return EQUAL(status, DLRS_DRV_MISSING);
 }
 
-/* D01: every function says that the driver is absent; nothing is taken. */
+/* D01: every function reports that the driver is absent; nothing is taken. */
 static void absent(void) {
   DLDevice gpu = t_device(kDLCUDA, 0);
   int here, *handle = &here;
@@ -69,7 +69,7 @@ static void nulls(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_peer_access_query(CPU, CPU, &done, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_peer_access_query(t_device(-1, 0), CPU, &done, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_peer_access_set(CPU, t_device(kDLVulkan, 0), 1, ERR));
-  /* The CPU has no streams but the one that is always done. */
+  /* The CPU has only one stream, whose work is always complete. */
   WORKS(dlrs_stream_sync(CPU, NULL, ERR));
   WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
   EQUAL(done, 1);

@@ -1,10 +1,10 @@
-/* Strides in bytes and in elements, against an oracle that goes one dimension at a time. */
+/* Strides in bytes and in elements, against an oracle for one dimension at a time. */
 #include "harness.h"
 #include "random.h"
 
 enum { MOST = 6, ROUNDS = 20000 };
 
-/* Whether a stride of the dimension is stepped over. */
+/* Whether the dimension's stride is used. */
 static int used(const int64_t *shape, int32_t ndim, int32_t dim) {
   int32_t i;
   for (i = 0; i < ndim; ++i) {
@@ -34,7 +34,7 @@ static void there_and_back(void) {
   for (i = 0; i < ndim; ++i) {
     if (!used(shape, ndim, i)) {
       want[i] = row[i];
-      bytes[i] = (int64_t)(draw() << 11 | 1); /* not looked at */
+      bytes[i] = (int64_t)(draw() << 11 | 1); /* not checked */
     } else if (with_uneven && itemsize > 1 && uneven < 0) {
       bytes[i] += 1 + below(itemsize - 1);
       uneven = i;
@@ -65,7 +65,7 @@ static void there_and_back(void) {
   equal(ndim, shape, want, itemsize);
 }
 
-/* What both refuse, in their own names. */
+/* The errors of both, with their names. */
 #define REFUSALS(call) \
   do { \
     t_watch(out, sizeof out); \
@@ -103,7 +103,7 @@ static void limits(void) {
           dlrs_strides_to_bytes(shape, far, 2, 4, out, ERR));
   EQUAL(t_error.value, INT64_MIN);
   t_unwatch();
-  /* Large ones that fit, and what is not stepped over cannot be too far. */
+  /* Large ones that fit; unused strides cannot be too large. */
   far[0] = INT64_MIN;
   WORKS(dlrs_strides_from_bytes(shape, far, 2, 4, out, ERR));
   CHECK(out[0] == INT64_MIN / 4 && out[1] == INT64_MIN / 4);

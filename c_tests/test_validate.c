@@ -1,7 +1,7 @@
 /* Levels and arguments; the malformed tensors are section V of the catalogue. */
 #include "harness.h"
 
-/* Whether a message has a number that lies near an address. */
+/* Whether a message contains a number close to an address. */
 static int tells(const char *message, const void *address) {
   const char *at = message;
   while (*at != '\0') {
@@ -17,14 +17,14 @@ static int tells(const char *message, const void *address) {
   return 0;
 }
 
-/* How far outside is reported as an offset from the caller's base, never as an address; what has no
- * sign is shown without one. */
+/* The error reports an offset from the caller's base, never an address; an unsigned one is printed
+ * without a sign. */
 static void within(void) {
   t_tensor good;
   DLTensor *bare = &good.managed.dl_tensor;
   char *first = (char *)good.values;
   const uintptr_t bases[] = {0, 1, 16, 4095, 65535, (uintptr_t)-1 - 65535, (uintptr_t)-17};
-  const size_t count = sizeof(void *) == 8 ? 7 : 5; /* far away is where there is room for it */
+  const size_t count = sizeof(void *) == 8 ? 7 : 5; /* far away where the address space permits */
   size_t i;
   dlrs_alloc_options options;
   DLManagedTensorVersioned *out;
@@ -133,7 +133,7 @@ int main(void) {
   bare->dtype.lanes = 1;
   REFUSED(DLRS_DTYPE_CODE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   EQUAL(t_error.value, 99);
-  EQUAL(t_error.limit, kDLFloat4_e2m1fn); /* the last code there is */
+  EQUAL(t_error.limit, kDLFloat4_e2m1fn); /* the last defined code */
   bare->dtype.code = kDLFloat;
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->device.device_type = kDLCPU;

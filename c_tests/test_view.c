@@ -1,5 +1,5 @@
-/* Views: values, flags, references and offsets of each; what each refuses; steps and descriptions;
- * questions about shared memory. */
+/* Views: values, flags, references and offsets of each; the errors of each; steps and descriptions;
+ * queries about shared memory. */
 #include "harness.h"
 
 typedef DLManagedTensorVersioned *mt;
@@ -108,7 +108,7 @@ static void test_axes(mt base) {
   dlrs_release(w);
   WORKS(dlrs_view_squeeze(v, DLRS_ALL_AXES, &w, ERR));
   EQUAL(w->dl_tensor.ndim, 3);
-  dlrs_release(v); /* its view keeps it */
+  dlrs_release(v); /* its view references it */
   EQUAL(value_at(w, SHAPE(1, 2, 3)), 23);
   dlrs_release(w);
 }
@@ -122,7 +122,7 @@ static void test_shape(mt base) {
   dlrs_release(v);
   WORKS(dlrs_view_transpose(base, 0, 1, &v, ERR));
   REFUSED(DLRS_NOT_VIEWABLE, 2, DLRS_FIELD_NONE, 0, dlrs_view_reshape(v, SHAPE(6, 4), 2, &w, ERR));
-  WORKS(dlrs_view_reshape(v, SHAPE(3, 2, 2, 2), 4, &w, ERR)); /* splits only */
+  WORKS(dlrs_view_reshape(v, SHAPE(3, 2, 2, 2), 4, &w, ERR)); /* only splits */
   EQUAL(value_at(w, SHAPE(2, 1, 1, 1)), 23);
   dlrs_release(w);
   dlrs_release(v);
@@ -140,7 +140,7 @@ static void test_shape(mt base) {
   dlrs_release(v);
   dlrs_release(w);
   WORKS(dlrs_view_expand(base, SHAPE(1, 2, -1, 4), 4, &v, ERR));
-  EQUAL(v->flags, 0); /* nothing is repeated */
+  EQUAL(v->flags, 0); /* without repeated elements */
   EXPECT(v, 4, SHAPE(1, 2, 3, 4), VALUES(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
                                          18, 19, 20, 21, 22, 23));
   WORKS(dlrs_view_as_strided(base, SHAPE(3, 3), SHAPE(-4, 5), 2, 12, &v, ERR));
@@ -152,7 +152,7 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_unsqueeze(base, -1, &v, ERR));
   CHECK(v->dl_tensor.ndim == 4 && v->dl_tensor.shape[3] == 1 && v->dl_tensor.strides[3] == 1);
   dlrs_release(v);
-  /* Strides that nothing uses, and too large for 64 bits; and no elements. */
+  /* Unused strides that exceed 64 bits; and no elements. */
   WORKS(dlrs_view_slice(base, 1, 0, 3, INT64_MAX, &v, ERR));
   CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MAX);
   dlrs_release(v);
@@ -184,7 +184,7 @@ static void test_shape(mt base) {
   dlrs_release(v);
 }
 
-/* Elements of which nobody finds out, within bounds, whether they share memory. */
+/* Elements for which the bounded search does not decide whether they share memory. */
 static void test_undecided(void) {
   int64_t strides[14], power = 1, nbytes = 1;
   mt base = NULL, v = NULL;
@@ -206,7 +206,7 @@ static void test_undecided(void) {
   dlrs_release(base);
 }
 
-/* Of a dtype that DLPack 1.3 does not have the size is known, and that is all that lanes need. */
+/* For a dtype unknown to DLPack 1.3 the size is known, which is sufficient for lanes. */
 static void test_unknown_lanes(void) {
   float values[12] = {0};
   int64_t shape[2] = {3, 4};
@@ -264,7 +264,7 @@ static void test_form(mt base) {
   REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
           dlrs_view_normalize(v, DLRS_NORMALIZE_OFFSET, &w, ERR));
   dlrs_release(v);
-  /* Where the offset would be negative, data moves; a handle cannot. */
+  /* Where the offset would be negative, data is adjusted; a handle cannot be. */
   bare.byte_offset = 0;
   bare.data = (char *)base->dl_tensor.data + 23 * 4;
   bare.strides = (int64_t[]){-12, -4, -1};
@@ -316,7 +316,7 @@ static void test_references(void) {
     if (inject_disarm()) { /* not under valgrind, which has its own malloc */
       EQUAL(status, DLRS_NOMEM);
       CHECK(v == NULL);
-      EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED); /* nothing has changed */
+      EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED); /* nothing changed */
       EQUAL(dlrs_ref_count(copy), 1);
     } else {
       dlrs_release(v);
@@ -399,7 +399,7 @@ static void test_refusals(mt base) {
   CHECK(t_error.value == INT64_MAX && t_error.limit == 96);
   REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
           dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
-  /* 2^67 elements, which 64 bits forget. */
+  /* 2^67 elements, which overflow 64 bits. */
   REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
           dlrs_view_as_strided(base, SHAPE((INT64_C(1) << 40) + 1), SHAPE(1 << 27), 1, 0, &v, ERR));
   REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
@@ -416,7 +416,7 @@ static void test_refusals(mt base) {
   REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_view_flip(&other, 0, &v, ERR));
 }
 
-/* 2^52 elements of 1 MiB: 2^72 bytes, which 64 bits forget. */
+/* 2^52 elements of 1 MiB: 2^72 bytes, which overflow 64 bits. */
 static void test_far(void) {
   const int64_t shape = 4097, stride = INT64_C(1) << 40;
   int64_t shapes[1], strides[1];
@@ -546,7 +546,7 @@ static void test_packed(void) {
   EQUAL(w->dl_tensor.strides[0], 2);
   dlrs_release(w);
   dlrs_release(v);
-  /* The other half of a byte belongs to somebody else. */
+  /* The other half of a byte belongs to another element. */
   WORKS(dlrs_view_narrow(base, 1, 0, 3, &v, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(v, SHAPE(12), SHAPE(1), 1, 0, &w, ERR));

@@ -1,11 +1,11 @@
-/* What the library's own threads mean to their host: it may cancel the thread that waits for them,
- * repair faults in its signal handlers, and bind its threads to processors. */
+/* The library's threads and their host: it may cancel the thread that waits for them, repair faults
+ * in its signal handlers, and bind its threads to processors. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "harness.h"
 
-#ifdef _WIN32 /* no such signals, and TerminateThread promises nothing */
+#ifdef _WIN32 /* no such signals, and TerminateThread guarantees nothing */
 int main(void) {
   CHECK(1);
   return t_close();
@@ -32,7 +32,7 @@ static uint32_t *closed_pages(void) {
   return pages == MAP_FAILED ? NULL : (uint32_t *)pages;
 }
 
-/* A transpose of 16 MiB on as many threads as `options` says. */
+/* A transpose of 16 MiB on the number of threads in `options`. */
 static dlrs_status copy_turned(void) {
   DLTensor src = t_describe(from, F32, 2, shape, turned), dst = t_describe(to, F32, 2, shape, NULL);
   return dlrs_copy_desc(&src, 0, &dst, 0, &options, NULL);
@@ -52,7 +52,7 @@ static int is_copied(void) {
 
 static int begun;
 
-/* Nothing in here is a cancellation point but the copy, before it begins. */
+/* The only cancellation point here is the copy, before it begins. */
 static void *copies(void *given) {
   (void)given;
   for (;;) {
@@ -70,7 +70,7 @@ static int is_untouched(void) {
   return 1;
 }
 
-/* The same stack, for whoever comes next: a worker that is left behind reads this. */
+/* The same stack, reused: a worker that was left behind reads this. */
 static void *scribbles(void *given) {
   volatile unsigned char junk[1 << 16];
   size_t i;
@@ -95,13 +95,13 @@ static void cancellation(void) {
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
     if (!CHECK(pthread_create(&thread, &attributes, scribbles, NULL) == 0)) break;
     pthread_join(thread, NULL);
-    CHECK(is_copied() || is_untouched()); /* it left between copies */
+    CHECK(is_copied() || is_untouched()); /* it ended between copies */
     memset(to, 0, nbytes);
   }
   pthread_attr_destroy(&attributes);
 }
 
-/* What the thread was is what it is afterwards, either way. */
+/* The thread's cancellation state is unchanged afterwards, in both cases. */
 static void the_state_stays(void) {
   int state, former;
   for (state = 0; state < 2; ++state) {
@@ -126,7 +126,7 @@ static void repairs(int number, siginfo_t *info, void *context) {
   __atomic_add_fetch(&repaired, 1, __ATOMIC_RELAXED);
 }
 
-/* In a process of its own, for a signal that is blocked when it is raised ends it. */
+/* In a separate process, since a signal that is blocked when it is raised ends it. */
 static void faults_are_repaired(void) {
   static const uint32_t threads[] = {1, 0, 2, 8};
   size_t i;
@@ -152,7 +152,7 @@ static void faults_are_repaired(void) {
   }
 }
 
-/* The masks of the library's threads: what the host does on a signal does not interrupt them. */
+/* The signal masks of the library's threads: the host's handlers do not interrupt them. */
 static volatile sig_atomic_t on_another;
 static pthread_t caller;
 
@@ -181,7 +181,7 @@ static void others_are_blocked(void) {
   caller = pthread_self();
   sigemptyset(&own);
   sigaddset(&own, SIGUSR1);
-  /* The caller and the one that knocks block it as well: only a worker could take it. */
+  /* The caller and the sender block it as well: only a worker could receive it. */
   pthread_sigmask(SIG_BLOCK, &own, NULL);
   options.threads = 8;
   if (CHECK(pthread_create(&thread, NULL, knocks, &enough) == 0)) {

@@ -1,4 +1,4 @@
-/* Wrapping memory that somebody else owns. */
+/* Wrapping memory of another owner. */
 #include "harness.h"
 
 /* Without memory: an invalid tensor is reported first, then the requested size. */
@@ -38,7 +38,7 @@ int main(void) {
   EQUAL(freed, 0);
   dlrs_release(out);
   EQUAL(freed, 1);
-  good.shape[0] = 0; /* size zero: data is NULL, the memory is still given back */
+  good.shape[0] = 0; /* size zero: data is NULL, the memory is still released */
   WORKS(dlrs_tensor_wrap(bare, 0, t_count, &freed, &out, ERR));
   CHECK(out->dl_tensor.data == NULL);
   dlrs_release(out);

@@ -30,7 +30,7 @@ static void run_threads(int count, void *(*start)(void *), void *const *argument
   for (i = 0; i < count; ++i) pthread_join(threads[i], NULL);
 }
 
-/* On a thread of its own with a stack of so many KiB, or the least that the system gives. */
+/* On a new thread with a stack of this many KiB, or the system's minimum. */
 static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -85,8 +85,8 @@ static void f07(void) {
   }
 }
 
-/* Two owners change the flags of one tensor after the other, in step: what one sets, the other must
- * not take back. */
+/* Two owners change the flags of one tensor alternately, in lockstep: neither may undo the other's
+ * change. */
 enum { SHARED = 256 };
 static DLManagedTensorVersioned *shared[SHARED];
 static long arrived;
@@ -125,7 +125,7 @@ static void flags_beside(void) {
   EQUAL(lost, 0);
 }
 
-/* F06: made on a thread that is gone, freed on another. */
+/* F06: created on a thread that has ended, freed on another. */
 static void *makes(void *argument) {
   int64_t shape[1] = {100};
   if (dlrs_tensor_new(shape, 1, F32, CPU, NULL, (DLManagedTensorVersioned **)argument, NULL) != DLRS_OK) abort();
@@ -145,10 +145,10 @@ static void f06(void) {
   runs = 0;
   on_stack(64, frees, tensor);
   EQUAL(runs, 1);
-  CHECK(inject_live() <= live + 2); /* the C library's own, for its threads */
+  CHECK(inject_live() <= live + 2); /* the C library's, for its threads */
 }
 
-/* Chains grow and shrink beside each other. */
+/* Chains grow and shrink concurrently. */
 static void *attaches(void *argument) {
   DLManagedTensorVersioned *tensor = (DLManagedTensorVersioned *)argument;
   int mark;
@@ -209,7 +209,7 @@ static void w18(void) {
     arguments[i] = &seeds[i];
   }
   run_threads(8, allocates, arguments);
-  CHECK(inject_live() <= live + 16); /* the C library's own, for its threads */
+  CHECK(inject_live() <= live + 16); /* the C library's, for its threads */
 }
 
 /* ---- Chains on a stack of 64 KiB ------------------------------------------------------------*/
@@ -257,7 +257,7 @@ static void *c17(void *argument) {
   return NULL;
 }
 
-/* ---- C18: converting beside another thread's release ----------------------------------------*/
+/* ---- C18: converting concurrently with another thread's release ------------------------------*/
 
 static void *converts(void *argument) {
   DLManagedTensorVersioned *mine = *(DLManagedTensorVersioned **)argument;

@@ -1,6 +1,6 @@
-// F15: a callback that throws ends the process in std::terminate, at once: nothing unwinds through
-// the library, and no code after the call runs. On 64-bit Windows, where every function has unwind
-// tables, the exception may come back through the library instead, and nothing else may happen.
+// F15: a callback that throws ends the process in std::terminate, immediately: the library is not
+// unwound, and no code after the call runs. On 64-bit Windows, where every function has unwind
+// tables, the exception may instead propagate through the library, and nothing else may happen.
 #ifdef _WIN32
 #include <process.h>
 #else
@@ -17,7 +17,7 @@
 
 namespace {
 
-// How a process with a callback that throws ends: its exit status.
+// The exit status of a process with a callback that throws.
 enum { TERMINATED = 'T', UNWOUND = 'U', RETURNED = 'R' };
 
 void throws(void *) { throw std::runtime_error("a callback must not throw"); }
@@ -102,7 +102,7 @@ const int CASES = sizeof cases / sizeof *cases;
   _exit(RETURNED);
 }
 
-// The exit status of a case as a process of its own; another number when it crashed.
+// The exit status of a case in a separate process; another number when it crashed.
 #ifdef _WIN32
 int status_of(const char *self, int number) {
   const char digits[] = {static_cast<char>('0' + number), '\0'};

@@ -14,7 +14,7 @@ for name in "Tensor", "from_dlpack", "__version__":
         assert f"dlpack_rs.{name} needs the Python module" in str(error), error
     else:
         raise AssertionError(name)
-# Objects of Python's come and go all the same.
+# Python objects are created and freed all the same.
 python = ctypes.PyDLL(abi.library_path())
 source, tensor = array.array("d", [1.0, 2.0]), abi.Versioned()
 assert python.dlrs_py_import(ctypes.py_object(source), None, ctypes.byref(tensor), None) == 0

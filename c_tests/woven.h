@@ -1,4 +1,4 @@
-/* Layouts of which only this is known: no two elements share memory. */
+/* Layouts with no property except that no two elements share memory. */
 #ifndef DLRS_TESTS_WOVEN_H
 #define DLRS_TESTS_WOVEN_H
 
@@ -7,8 +7,8 @@
 
 #include "random.h"
 
-/* Whether elements at `starts` and the same `extent - 1` times `by` on are apart; `taken` has room
- * for all between them. */
+/* Whether elements at `starts` and their `extent - 1` repetitions at distance `by` are disjoint;
+ * `taken` has room for all between them. */
 static int woven_apart(const int64_t *starts, int64_t count, int64_t extent, int64_t by,
                        unsigned char *taken, int64_t room) {
   int64_t i, k;
@@ -21,8 +21,8 @@ static int woven_apart(const int64_t *starts, int64_t count, int64_t extent, int
   return 1;
 }
 
-/* Strides in elements. Each dimension goes wherever there is room for all of it, among the elements
- * of those before it (rows between one another, elements in the gaps of others), or beyond them. */
+/* Strides in elements. Each dimension is placed wherever all of it fits, among the elements of
+ * those before it (interleaved rows, elements in the gaps of others), or beyond them. */
 static void woven(int ndim, const int64_t *shape, int64_t *strides) {
   static const int64_t more[] = {0, 1, 1, 7, 64};
   int64_t total = 1, count = 1, span = 1, *starts;

@@ -1,6 +1,5 @@
-//! Conversion against an oracle that shares nothing with it but the table of formats: the nearest
-//! value is searched for among all values of the format. `tests/python/test_cast.py` compares with
-//! NumPy and ml_dtypes.
+//! Conversion against an oracle that shares only the table of formats: it searches all values of
+//! the format for the nearest one. `tests/python/test_cast.py` compares with NumPy and ml_dtypes.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -47,7 +46,7 @@ fn cast(src: &DLManagedTensorVersioned, dst: &mut DLManagedTensorVersioned) {
     assert_eq!(unsafe { dlrs_cast(src, dst, null(), null_mut()) }, 0);
 }
 
-/// Converts dense elements to dense, padded ones.
+/// Converts between dense padded elements.
 fn convert<A, B: Clone + Default>(from: &[A], src: DLDataType, dst: DLDataType) -> Vec<B> {
     let shape = [from.len() as i64];
     let mut to = vec![B::default(); from.len()];
@@ -100,7 +99,7 @@ impl Oracle {
         }
     }
 
-    /// What a magnitude beyond the largest finite one becomes.
+    /// The result for a magnitude beyond the largest finite one.
     fn beyond(&self, negative: bool) -> u64 {
         let sign = if negative { self.sign() } else { 0 };
         match self.format.specials {
@@ -143,7 +142,7 @@ impl Oracle {
         }
     }
 
-    /// e8m0: ties up; all between 2^-127 and 2^-126 too; nothing but positive numbers.
+    /// e8m0: ties round up, also between 2^-127 and 2^-126; only positive numbers.
     fn octave(&self, x: f64) -> u64 {
         let smallest = 2f64.powi(-127);
         if x.is_nan() || x <= 0.0 || x >= 1.5 * 2f64.powi(127) {
@@ -169,7 +168,7 @@ impl Random {
     }
 }
 
-/// Every value, every middle of two, and their neighbours; special and random numbers.
+/// Every value, every midpoint of two, and their neighbours; special and random numbers.
 fn interesting(oracle: &Oracle) -> Vec<f64> {
     let mut all = vec![0.0, f64::INFINITY, f64::NAN, f64::MAX, 5e-324, 1e-300, f64::MIN_POSITIVE];
     let (last, _) = oracle.largest();
@@ -178,7 +177,7 @@ fn interesting(oracle: &Oracle) -> Vec<f64> {
     let values: Vec<f64> = values.collect();
     for pair in values.windows(2) {
         for x in [pair[0], (pair[0] + pair[1]) / 2.0, pair[1]] {
-            // Far below what binary32 can see, too: two roundings would go wrong.
+            // Far below binary32's range, too, where two roundings would be wrong.
             all.extend([x, x.next_up(), x.next_down(), x * (1.0 + 1e-12), x * (1.0 - 1e-12)]);
             all.extend([(x as f32).next_up().into(), f64::from((x as f32).next_down())]);
         }
@@ -230,14 +229,14 @@ fn integers_round_once() {
     let mut from: Vec<i64> =
         (0..100_000).map(|_| random.next() as i64 >> (random.next() & 63)).collect();
     for shift in 0..63 {
-        // A middle of bfloat16, and one more: through binary32 it would be a tie.
+        // A midpoint of bfloat16, and one more: through binary32 it would be a tie.
         let middle = (0x101i64 << 54 >> shift.min(54)) | 1;
         from.extend([middle, -middle, (1 << shift) - 1, 1 << shift, i64::MIN, i64::MAX]);
     }
     for (code, bits) in small() {
         let oracle = Oracle::new(code, bits);
         let got = to_small(&from, dtype(0, 64, 1), (code, bits));
-        // binary64 with what was lost in its last bit is as good as the integer here.
+        // binary64 rounded to odd is equivalent to the integer here.
         let exact = |x: i64| {
             let near = x as f64;
             let lost = near as i128 - i128::from(x);
@@ -298,7 +297,7 @@ fn floats_become_integers_as_in_rust() {
     same! { i8: 0; i16: 0; i32: 0; i64: 0; u8: 1; u16: 1; u32: 1; u64: 1; }
 }
 
-/// Every pair of integer types, and both ways to bool, in runs of every kind of length.
+/// Every pair of integer types, and both directions of bool, in runs of many lengths.
 fn integers_become_integers_as_in_rust() {
     let mut state = 1u64;
     let mut from: Vec<u64> = (0..1717u64)
@@ -351,7 +350,7 @@ fn all_conversions_at_both_levels() {
     cpu::set_level(cpu::detected());
 }
 
-/// On two threads, the source in bits and turned, so that parts begin anywhere in it.
+/// On two threads, the source packed and transposed, so that parts begin at any bit.
 #[test]
 fn side_by_side() {
     cpu::set_thresholds(usize::MAX, 1);
@@ -386,7 +385,7 @@ fn packed_lanes_and_strides() {
     let mut to = [0xffu8; 4];
     cast(&src, &mut tensor(to.as_mut_ptr(), dtype(0, 4, 3), &[2], None, 0));
     assert_eq!(to, [0xe1, 0x43, 0xa5, 0xff]);
-    // float6, packed: a transpose of 7 x 5 there and back.
+    // float6, packed: a transpose of 7 x 5 and back.
     let from: Vec<f32> = (0..35).map(|i| i as f32 / 8.0).collect();
     let (shape, turned) = ([7i64, 5], [1i64, 7]);
     let mut packed = [0u8; 27];
@@ -431,7 +430,7 @@ fn floating_point_settings_of_the_caller_are_ignored() {
     use std::arch::asm;
     let swap = |new: u32| {
         let mut old = 0u32;
-        // SAFETY: MXCSR of this thread, put back below.
+        // SAFETY: MXCSR of this thread, restored below.
         unsafe {
             asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut old, in(reg) &raw const new)
         };
@@ -453,8 +452,8 @@ fn floating_point_settings_of_the_caller_are_ignored() {
     assert_eq!(after, 0xc040 | 0x4000, "settings and flags are as they were");
 }
 
-/// Large arrays in any layout on either side, through the engine: what the same numbers become when
-/// they follow one another, and not a byte between them.
+/// Large arrays in any layout on either side, through the engine: the result equals that of the
+/// same numbers in dense arrays, and no byte between elements is written.
 #[test]
 fn any_layout() {
     // With padding, so that all begin at whole bytes.
@@ -471,7 +470,8 @@ fn any_layout() {
         let (from, to) = (kinds[below(10)], kinds[below(10)]);
         let shape = shapes[round % shapes.len()];
         let count: usize = shape.iter().product::<i64>() as usize;
-        // Elements at `at`, in one of many orders, with or without gaps, forwards or backwards.
+        // Elements at `at`, in one of many orders, with or without gaps, with positive or negative
+        // strides.
         let mut layout = |repeats: bool| {
             let mut order: Vec<usize> = (0..shape.len()).collect();
             for i in (1..order.len()).rev() {
@@ -491,7 +491,7 @@ fn any_layout() {
         };
         let ((by_src, src_at, src_n), (by_dst, dst_at, dst_n)) = (layout(true), layout(false));
         let (wide, slot) = (usize::from(from.1).div_ceil(8), usize::from(to.1).div_ceil(8));
-        // Small numbers, so that every type has them all.
+        // Small numbers, which every type can represent.
         let source: Vec<u8> = match from {
             (2, 16) => (0..src_n).flat_map(|i| [0, 0x40 + (i % 7) as u8]).collect(),
             (2, 32) => (0..src_n).flat_map(|i| ((i % 101) as f32).to_le_bytes()).collect(),

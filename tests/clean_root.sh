@@ -26,7 +26,7 @@ case $suite in
   jammy | noble)
     mirror=http://archive.ubuntu.com/ubuntu parts='main universe'
     security=$mirror
-    # Debian has no keys of Ubuntu's. What is made here is thrown away, and holds no secret.
+    # Debian lacks Ubuntu's keys. The root is temporary, and holds no secret.
     trust='[trusted=yes] ' ;;
 esac
 here=$PWD/target/clean
@@ -59,7 +59,7 @@ mkdir "$root"
 tar -C "$root" -xf "$archive"
 git clone --quiet --no-hardlinks . "$root/src"
 git ls-files -z --modified --others --exclude-standard | xargs -0 -r cp --parents -t "$root/src"
-# How this machine reaches the network: names, and the certificates that it trusts.
+# This machine's network settings: names, and trusted certificates.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 mkdir -p "$root/usr/local/share/ca-certificates"
 trusted=/etc/ssl/certs/ca-certificates.crt

@@ -16,8 +16,8 @@ mkdir -p "$out/raw" "$out/lib"
 lib=$out/lib/libdlpack_rs.so
 host=$(cargo -vV | sed -n 's/^host: //p')
 
-# Without LTO, which would only take longer; what it would drop of `core`, tables of a panic that
-# cannot happen, then asks for a name.
+# Without LTO, which would only take longer; what it would remove of `core`, tables of a panic that
+# cannot happen, then needs a symbol.
 library() {
   RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo \
     cargo rustc --release --locked -p dlpack_rs_cdylib --features module --crate-type cdylib \
@@ -42,7 +42,7 @@ row "Python" tests/python/run.sh "$lib"
   -show-region-summary=false -show-branch-summary=false >"$out/report.txt" || exit 1
 "llvm-cov-$llvm" export "$lib" -format=lcov -instr-profile="$out/all.profdata" -sources src \
   >"$out/lines.lcov" || exit 1
-# Runs of lines that were not run, comments and blank lines between them included.
+# Ranges of lines without coverage, including comments and blank lines between them.
 awk -F'[:,]' '
   function close_run() { if (n) print n, file ":" first "-" last; n = 0 }
   /^SF:/ { file = $2; sub(".*/src/", "src/", file) }

@@ -1,9 +1,9 @@
-//! The house rules, read off the sources: layers, documentation of exports, length of lines.
+//! The house rules, checked in the sources: layers, documentation of exports, length of lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers, bottom first; a module may import modules of lower layers and of its own.
+/// The layers, bottom first; a module may import modules of lower layers and of the same one.
 const LAYERS: &[&[&str]] = &[
     &["abi", "array"],
     &["error"],
@@ -26,7 +26,7 @@ const LAYERS: &[&[&str]] = &[
     &["capi"],
 ];
 
-/// Headings of a doc comment, in the order in which they may stand.
+/// Headings of a doc comment, in their required order.
 const HEADINGS: &[&str] =
     &["Shape:", "Bytes:", "Device:", "Ownership:", "Flags:", "Errors:", "Threads:", "Source:"];
 
@@ -271,8 +271,8 @@ fn no_module_is_called_by_a_name_that_says_nothing() {
     }
 }
 
-/// Code that differs between targets has its places; `cfg(test)`, `cfg(feature)` and
-/// `cfg!(target_endian)`, which is an expression that every target compiles, are none of it.
+/// Code that depends on the target is confined to certain modules; `cfg(test)`, `cfg(feature)` and
+/// `cfg!(target_endian)`, which is an expression that every target compiles, are exempt.
 #[test]
 fn targets_differ_only_in_platform_and_kernel_files() {
     let mut wrong = Vec::new();

@@ -24,11 +24,11 @@ type StandinLaunch = unsafe extern "C" fn(
     *mut *mut c_void,
 ) -> c_int;
 
-/// The emulation, and how many elements a launch may have at most.
+/// The emulation, and the maximum number of elements per launch.
 struct Device {
     launch: StandinLaunch,
     limit: i64,
-    /// Blocks of a launch at most: each goes round until nothing is left.
+    /// Maximum blocks of a launch: each repeats until no work is left.
     blocks: u32,
 }
 
@@ -50,8 +50,8 @@ impl Device {
     }
 }
 
-/// Builds the emulation, so that what a GPU would refuse (an access that is not aligned) or leaves
-/// undefined (a shift too far) ends the test.
+/// Builds the emulation, so that an error on a GPU (a misaligned access) or undefined behaviour (a
+/// shift that is too large) ends the test.
 fn build(vendor: &str, options: &[&str]) -> StandinLaunch {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{vendor}.so"));
@@ -66,7 +66,7 @@ fn build(vendor: &str, options: &[&str]) -> StandinLaunch {
         .status();
     assert!(built.expect("g++ is needed: apt-get install g++").success());
     let path = CString::new(library.to_str().unwrap()).unwrap();
-    // SAFETY: a library whose constructors do nothing of note; the symbol has this type.
+    // SAFETY: a library with trivial constructors; the symbol has this type.
     unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         assert!(!library.is_null(), "{:?}", CStr::from_ptr(libc::dlerror()));
@@ -89,7 +89,7 @@ impl Run for Device {
         {
             let gx = gx.min(self.blocks);
             let mut all = [(&raw mut args).cast::<c_void>()];
-            // SAFETY: the caller's promise; the emulation takes what a driver would.
+            // SAFETY: the caller's promise; the emulation accepts what a driver would.
             let status =
                 unsafe { (self.launch)(kernel.as_ptr(), gx, gy, gz, bx, by, bz, all.as_mut_ptr()) };
             assert_eq!(status, 0, "{kernel:?} {gx} {gy} {gz} {bx} {by} {bz}");
@@ -164,7 +164,7 @@ fn transposes() {
     }
 }
 
-/// Large matrices of one and two bytes: every alignment of both sides and of their lines, lines in
+/// Large matrices of one and two bytes: every alignment of both sides and of their rows, rows in
 /// either order, extents around those of a tile.
 #[test]
 fn transposes_of_narrow_elements() {
@@ -225,7 +225,7 @@ fn pixels() {
     }
 }
 
-/// Rows of the destination that begin anywhere in a word; steps, fills and planes.
+/// Rows of the destination that begin at any byte of a word; steps, fills and planes.
 #[test]
 fn rows() {
     let memory = memory();
@@ -258,7 +258,7 @@ fn rows() {
     }
 }
 
-/// Rows of bits that share bytes with their neighbours, also woven into one another.
+/// Rows of bits that share bytes with their neighbours, also interleaved.
 #[test]
 fn shared_bytes() {
     let memory = memory();
@@ -309,7 +309,7 @@ fn large_plans() {
     case.check(&memory, &mut random, &device, "big");
 }
 
-/// What no machine here can hold: only the arithmetic is checked.
+/// Too large for any machine here: only the arithmetic is checked.
 #[test]
 fn launches_cover_huge_plans() {
     let dims = [(3i64, 1 << 40, 1 << 41), (1 << 33, 0, 5)];
@@ -349,7 +349,7 @@ fn ranks_of_one_launch() {
 }
 
 fn count(args: &KernelArgs) -> u32 {
-    // SAFETY: `Args::count` in kernels.cu lies there.
+    // SAFETY: `Args::count` in kernels.cu is there.
     unsafe { (&raw const *args).cast::<u32>().add(8).read() }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What reads the sources: rustfmt, clippy, rustdoc, shellcheck. One line each; what it said comes
-# before. Ends with "lint: N passed, N failed".
+# Checks of the sources: rustfmt, clippy, rustdoc, shellcheck. One line each, after its output. Ends
+# with "lint: N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) || exit 1
@@ -42,7 +42,7 @@ for feature in "${features[@]}"; do
 done
 row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items \
   -p dlpack_rs -p headers --features dlpack_rs/module
-# The oldest Rust that Cargo.toml names, where it is here.
+# The oldest Rust that Cargo.toml names, where it is installed.
 least=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 oldest=
 for version in "" "$least.0" "$least.1" "$least"; do

@@ -1,8 +1,8 @@
 #!/bin/sh
-# tests/soundness.rs under Miri, by both of Rust's aliasing models: Stacked Borrows and Tree Borrows;
-# with several seeds, which decide where threads are interrupted; and the copy engine's kernels at
-# the levels in plain Rust, some minutes. Needs a nightly toolchain with
-# Miri (rustup component add miri --toolchain nightly). The last line says what was run.
+# tests/soundness.rs under Miri, with both of Rust's aliasing models: Stacked Borrows and Tree
+# Borrows; with several seeds, which decide where threads are interrupted; and the copy engine's
+# kernels at the levels in plain Rust, some minutes. Needs a nightly toolchain with
+# Miri (rustup component add miri --toolchain nightly). The last line lists what was run.
 cd "$(dirname "$0")/.." || exit 2
 cargo=${CARGO:-cargo}
 if ! "$cargo" +nightly miri --version >/dev/null 2>&1; then

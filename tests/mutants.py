@@ -30,8 +30,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
-# What decides what a tensor is, who owns it and what may be copied. Devices and Python have oracles
-# of their own, and so has the engine.
+# The code that decides what a tensor is, its owner and permitted copies. Devices and Python have
+# separate oracles, and so has the engine.
 CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
         "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs",
         "src/device/pieces.rs")
@@ -39,12 +39,13 @@ ENGINE = ("src/device/nest.rs", "src/device/plan.rs", "src/device/cpu/**/*.rs",
           "kernels/src/*.rs")
 HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
-# Quickest to notice first; test_engine only repeats what the others ask of the core.
+# Those that detect fastest first; test_engine repeats the others' checks of the core.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
 SLOW = ("test_engine",)
 # Frames are small in the library that is shipped, not in this one.
 LEFT_OUT = ("test_stack",)
-# Of tests/engine, those that notice most; then all of it. (Its tests of "large" copies take longest.)
+# Of tests/engine, those that detect most; then all of it. (Its tests of "large" copies take
+# longest.)
 ENGINE_FIRST = ("random_bytes", "random_bits", "permutations", "parallel")
 RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
@@ -53,7 +54,7 @@ FLAGS = "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"
 
 
 def run(arguments, folder, environment=None, seconds=None):
-    """Status and output; 124 after too long a time, with all that it had started."""
+    """Status and output; 124 after the time limit, which ends all child processes."""
     made = subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             errors="replace")
@@ -67,7 +68,7 @@ def run(arguments, folder, environment=None, seconds=None):
 
 
 class Tree:
-    """A copy of the committed files, built and tested by itself."""
+    """A copy of the committed files, built and tested separately."""
 
     def __init__(self, number, engine):
         self.engine = engine
@@ -116,7 +117,7 @@ class Tree:
                             f"-Wl,-rpath,{lib}", "-ldl", "-lpthread"], check=True)
 
     def cargo_test(self, minutes, tests, *names):
-        """Who noticed, or None."""
+        """The program that detected it, or None."""
         command = ["cargo", "test", "--release", "--locked", "-p", "dlpack_rs", *tests]
         command += ["--", *names]
         status, output = run(command, self.top, self.test_environment, minutes * TIME_MOST)
@@ -129,13 +130,13 @@ class Tree:
         return f"{who} (too long)" if status == 124 else who
 
     def engine_noticed(self):
-        """Who noticed, or None."""
+        """The test that detected it, or None."""
         tests = ["--test", "engine"]
         known = [word for name in ENGINE_FIRST for word in ("--skip", name)]
         return self.cargo_test(1, tests, *ENGINE_FIRST) or self.cargo_test(4, tests, *known)
 
     def noticed(self):
-        """Who noticed, or None."""
+        """The test that detected it, or None."""
         for name in self.programs:
             status, _ = run([self.tests / name], self.tests, seconds=TIME_MOST)
             if status != 0:
@@ -144,7 +145,7 @@ class Tree:
         return self.cargo_test(20, tests)
 
     def prepared(self):
-        """Who complains though nothing was changed, or None."""
+        """The test that fails without a change, or None."""
         if self.engine:
             return self.cargo_test(20, ["--test", "engine", "--no-run"]) or self.engine_noticed()
         status, output = self.build()
@@ -160,7 +161,7 @@ class Tree:
                        input=text, check=True)
 
     def outcome(self, mutant):
-        """What became of a change: "no build", who noticed it, or None."""
+        """The outcome of a change: "no build", the test that detected it, or None."""
         self.patched(mutant)
         if self.engine:
             answer = self.engine_noticed()
@@ -190,13 +191,13 @@ def listed(patterns):
 
 
 def known():
-    """Changes that no caller can see: file, title and the line as it becomes; any in a function."""
+    """Changes that no caller can observe: file, title and the changed line; any in a function."""
     lines = (ROOT / "tests/mutants.txt").read_text().splitlines()
     return {line.split(" # ", 1)[0].strip() for line in lines if line and not line.startswith("#")}
 
 
 def check_known(mutants):
-    """Whether each line of mutants.txt about these files is a change that can still be made."""
+    """Whether each line of mutants.txt about these files is a change that is still possible."""
     files, keys = {m["file"] for m in mutants}, {m[word] for m in mutants for word in ("key", "rule")}
     stale = [key for key in known() - keys if key.split(":", 1)[0] in files
              or not (ROOT / key.split(":", 1)[0]).exists()]

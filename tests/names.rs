@@ -1,4 +1,4 @@
-//! Names of dtypes and devices: every documented answer, and that what is written is read back.
+//! Names of dtypes and devices: every documented result, and that formatted names parse.
 
 use dlpack_rs::abi::{DLDataType, DLDevice};
 use dlpack_rs::error::{Error, Status, Status::*};
@@ -257,7 +257,8 @@ fn devices_are_checked() {
         assert_eq!(check(kind.code, 0).0, DLRS_OK);
         assert_eq!(check(kind.code, -1), (DLRS_DEVICE_ID, Some(-1)));
         assert_eq!(check(kind.code, 1).0 == DLRS_OK, !kind.id_must_be_zero);
-        // What the host reaches has ordinal 0 in dlpack.h, and another one in CuPy's managed memory.
+        // Host-accessible memory has ordinal 0 in dlpack.h, and another one in CuPy's managed
+        // memory.
         let strictly =
             device_type::check_strictly(DLDevice { device_type: kind.code, device_id: 1 });
         assert_eq!(strictly.is_ok(), !kind.host_reachable);

@@ -1,4 +1,4 @@
-//! Shared memory: every verdict of small worlds against the units themselves, listed.
+//! Shared memory: every verdict in small spaces against a list of the units.
 //!
 //! `DLRS_LONG=1` runs the large version, as `make test-long` does (use `--release`).
 
@@ -157,7 +157,7 @@ fn random_layouts_agree_with_the_units_themselves() {
         let reach = random.pick(&[8, 40, 40, 200]);
         let shapes = (random.many(ranks.0, 1, 5), random.many(ranks.1, 1, 5));
         let items = (random.pick(&[1, 2, 4, 8]), random.pick(&[1, 2, 3, 4, 16]));
-        // Every other round all strides share a factor, as those of real tensors do.
+        // Every second round all strides share a factor, as those of real tensors do.
         let factor = if round % 2 == 0 { 1 } else { random.within(2, 8) };
         let mut strides = |rank| -> Vec<i64> {
             random.many(rank, -reach, reach).iter().map(|stride| stride * factor).collect()
@@ -173,12 +173,12 @@ fn random_layouts_agree_with_the_units_themselves() {
         pair_shared += u64::from(truth);
     }
     println!("random: {rounds} of each; {self_shared} self, {pair_shared} pair overlaps");
-    // Both answers must be well represented.
+    // Both results must occur often.
     assert!(self_shared * 10 > rounds && (rounds - self_shared) * 20 > rounds);
     assert!(pair_shared * 10 > rounds && (rounds - pair_shared) * 20 > rounds);
 }
 
-/// Many indices of strides that share nothing, where one side's steps must be found modulo the
+/// Many indices of strides without a common factor, where one side's steps must be found modulo the
 /// other's: few are equal, and none by accident.
 #[test]
 fn long_progressions_agree_with_the_units_themselves() {
@@ -204,7 +204,7 @@ fn long_progressions_agree_with_the_units_themselves() {
     assert!(shared * 20 > rounds && (rounds - shared) * 20 > rounds);
 }
 
-/// Large extents, where listing units is out of the question but the answer is known.
+/// Large extents, where listing units is impossible but the result is known.
 #[test]
 fn large_layouts_with_known_answers() {
     use Verdict::{Disjoint, Overlap};
@@ -265,13 +265,13 @@ fn as_many_dimensions_as_there_may_be() {
     let even = layout(0, &shape[..61], &doubled, 1);
     assert_eq!(pair_overlap(&even, &layout(1, &shape[..61], &doubled, 1)), Disjoint);
     assert_eq!(pair_overlap(&even, &layout(1, &shape[..61], &doubled, 2)), Overlap);
-    // More dimensions than there may be: no panic, nothing wrong.
+    // More dimensions than permitted: no panic, no wrong result.
     let ones = [1i64; 1000];
     assert_eq!(self_overlap(&layout(0, &ones, &ones, 1)), Disjoint);
     assert_ne!(self_overlap(&layout(0, &[2; 1000], &ones, 1)), Disjoint);
 }
 
-/// Few indices, so that the elements can be listed, however far apart they are.
+/// Few indices, so that the elements can be listed, at any distance.
 #[test]
 fn huge_strides_never_give_a_wrong_answer() {
     let mut random = Random(7);
@@ -313,7 +313,7 @@ fn huge_strides_never_give_a_wrong_answer() {
     assert!(counts[0] > rounds / 4 && counts[1] > rounds / 4);
 }
 
-/// Arguments that no caller may pass must not panic either.
+/// Invalid arguments must not panic either.
 #[test]
 fn random_input_does_not_panic() {
     let mut random = Random(99);

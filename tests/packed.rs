@@ -1,4 +1,4 @@
-//! Packed texts are unpacked to what they were.
+//! Packed texts unpack to the originals.
 
 use core::ffi::CStr;
 
@@ -32,7 +32,7 @@ fn texts_round_trip() {
             there_and_back(&text);
         }
     }
-    // The same far away, or too far to be named. Between them stands nothing worth remembering.
+    // The same far away, or beyond the maximum distance, with incompressible text between.
     let noise: Vec<u8> = (0..100).map(|_| chance(256) as u8).collect();
     for far in [65_534, 65_535, 65_536, 70_000] {
         let text = [&noise[..], &vec![b'a'; far - 100], &noise].concat();
@@ -47,13 +47,13 @@ fn the_kernels_come_back_and_are_small() {
         assert_eq!(nbytes, packed.bytes.len());
         assert!(nbytes * 5 < text.count_bytes() * 3 && nbytes <= 40 << 10, "{nbytes}");
         let unpacked = packed.text().unwrap();
-        // SAFETY: it ends with NUL, if it is what it should be.
+        // SAFETY: it ends with NUL, if it is correct.
         assert_eq!(unsafe { CStr::from_ptr(unpacked.as_ptr()) }, text);
     }
 }
 
-/// Each kernel is in one family: the PTX that is left of it has its kernels, whole, and no other; the
-/// source has them between an `#if` and its `#endif` that the family's option chooses.
+/// Each kernel is in one family: the family's part of the PTX has exactly its kernels, whole; the
+/// source has them between an `#if` and its `#endif` that the family's option selects.
 #[test]
 fn each_kernel_is_in_one_family() {
     let entries = |text: &str| -> Vec<String> {
@@ -91,7 +91,7 @@ fn each_kernel_is_in_one_family() {
     assert_eq!(Family::of(b"dlrs_nothing"), None);
 }
 
-/// What nobody packed must do no harm either.
+/// Invalid packed data must do no harm either.
 #[test]
 fn garbage_input_stays_in_bounds() {
     let mut out = [0; 64];

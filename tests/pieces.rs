@@ -1,4 +1,4 @@
-//! The pieces of a plan are all of it, once, each small enough; and as many as they say.
+//! The pieces of a plan cover it exactly once, each small enough; and their number is as reported.
 
 use std::collections::BTreeMap;
 use std::ptr::{without_provenance, without_provenance_mut};
@@ -6,7 +6,7 @@ use std::ptr::{without_provenance, without_provenance_mut};
 use dlpack_rs::device::pieces::Pieces;
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
-/// Adds the bytes of a plan: where each goes, and whence.
+/// Adds the bytes of a plan: the destination offset and source offset of each.
 fn bytes_of(plan: &Plan, into: &mut BTreeMap<usize, Vec<usize>>) {
     let Item::Bytes(nbytes) = plan.item else { unreachable!() };
     let mut places = vec![(plan.src.addr() as i64, plan.dst.addr() as i64)];

@@ -1,5 +1,5 @@
-//! The short way of the usual case answers as the checks in their order do: whatever it accepts
-//! they accept at every level, and both say the same about the tensor.
+//! The fast path of the common case returns the same as the full checks: whatever it accepts they
+//! accept at every level, and both report the same properties of the tensor.
 
 use core::ptr::{null, null_mut};
 
@@ -86,7 +86,7 @@ const DTYPES: [(u8, u8, u16); 10] = [
     (99, 8, 1),
 ];
 
-/// A tensor whose pointers lead into both arrays, and the flags beside it.
+/// A tensor whose pointers point into both arrays, and the flags beside it.
 fn roll(dice: &mut Dice, shape: &mut [i64; 10], strides: &mut [i64; 10]) -> (DLTensor, u64) {
     shape.iter_mut().for_each(|extent| *extent = dice.of(4, &EXTENTS));
     strides.iter_mut().for_each(|stride| *stride = dice.of(5, &STRIDES));
@@ -126,8 +126,8 @@ fn fast_path_agrees_with_the_full_checks() {
         let (tensor, flags) = roll(&mut dice, &mut shape, &mut strides);
         let due = dice.below(2) == 0;
         let mut short = Snapshot::new();
-        // SAFETY: both arrays hold as many values as any `ndim` in the world that is looked at; of
-        // a misaligned one nothing is read.
+        // SAFETY: both arrays hold as many values as any `ndim` that is read; a misaligned one is
+        // not read.
         let (yes, is) =
             unsafe { (short.read_plain(&tensor, flags, due), Plain::is(&tensor, flags)) };
         if !yes {
@@ -191,7 +191,7 @@ fn both_structs_of_a_block_are_one_tensor() {
         strides: strides.as_mut_ptr(),
         byte_offset: 4,
     };
-    // SAFETY: a tensor that nobody follows; each block is given up once, by one of its deleters.
+    // SAFETY: a tensor that is not dereferenced; each block is freed once, by one of its deleters.
     unsafe {
         for by_legacy in [false, true] {
             let owner = Owner::Callback(None, null_mut());
@@ -221,7 +221,7 @@ fn blocks_are_equal_however_created() {
         let mut long = Snapshot::new();
         let rules = Rules::of(DLRS_LEVEL_LAYOUT);
         let owner = Owner::Callback(None, null_mut());
-        // SAFETY: as in the test above; a block of ours is given up once.
+        // SAFETY: as in the test above; a block of ours is freed once.
         unsafe {
             let short = match block::around(&tensor, flags, owner) {
                 Ok(block) => Ok(block),
@@ -264,7 +264,7 @@ fn blocks_are_equal_however_created() {
     unsafe fn told(tensor: &DLTensor) -> (usize, u64, DLDevice, DLDataType, Vec<i64>, Vec<i64>) {
         let array = |array: *const i64| match tensor.ndim {
             0 => Vec::new(),
-            // SAFETY: the caller's word.
+            // SAFETY: the caller's promise.
             n => unsafe { core::slice::from_raw_parts(array, n as usize) }.to_vec(),
         };
         let (shape, strides) = (array(tensor.shape), array(tensor.strides));
@@ -322,7 +322,8 @@ fn copies_match_the_reference_or_fail() {
             to.strides = if dice.below(4) == 0 { to.strides } else { from.strides };
         }
         let (mut pair, options) = (Pair::new(ARGS), Options::DEFAULT);
-        // SAFETY: both describe their arrays; elements lie in the arena, which is written first.
+        // SAFETY: both describe their arrays; elements are in the arena, which is initialized
+        // first.
         let result = unsafe {
             if pair.src.read(&from, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
                 || pair.dst.read(&to, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
@@ -364,8 +365,8 @@ fn copies_match_the_reference_or_fail() {
     assert!(copied > 20_000 && refused > 20_000, "{copied} {refused}");
 }
 
-/// Extents and strides of up to six dimensions in any order, forward and back, some with gaps, some
-/// repeated; and how far the first element lies behind the lowest one.
+/// Extents and strides of up to six dimensions in any order, of both signs, some with gaps, some
+/// repeated; and the offset of the first element from the lowest one.
 fn scattered(dice: &mut Dice) -> (Vec<i64>, Vec<i64>, i64) {
     let ndim = 1 + dice.below(6);
     let shape: Vec<i64> = (0..ndim).map(|_| dice.of(4, &[2, 3, 1, 4, 5, 33, 260])).collect();
@@ -418,7 +419,7 @@ fn small_copies_match_the_reference() {
         let wanted: Vec<u8> = (0..numel).flat_map(element).collect();
         room.fill(0xEE);
         let (mut pair, options) = (Pair::new(ARGS), Options::DEFAULT);
-        // SAFETY: all elements of the source lie in `bytes`, as many fit into `room`.
+        // SAFETY: all elements of the source are in `bytes`, and fit into `room`.
         let cloned = unsafe {
             pair.src.read(&from, 0, options.rules()).unwrap();
             (from.data, from.strides) = (room.as_mut_ptr().add(3).cast(), null_mut());

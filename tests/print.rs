@@ -53,7 +53,7 @@ fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
     text.split(',').filter_map(|number| number.parse().ok()).collect()
 }
 
-/// A case of the golden file, and what NumPy makes of it.
+/// A case of the golden file, and NumPy's text for it.
 struct Case {
     /// As it is in the file.
     line: String,
@@ -161,7 +161,7 @@ fn floating_point_settings_of_the_caller_are_ignored() {
     use std::arch::asm;
     let swap = |new: u32| {
         let mut old = 0u32;
-        // SAFETY: MXCSR of this thread, put back below.
+        // SAFETY: MXCSR of this thread, restored below.
         unsafe {
             asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut old, in(reg) &raw const new)
         };
@@ -294,7 +294,7 @@ fn next(state: &Cell<u64>) -> u64 {
     state.get() ^ state.get() >> 31
 }
 
-/// Every read gives another value, as if somebody wrote all the time; options are random too.
+/// Every read returns another value, as with a concurrent writer; options are random too.
 #[test]
 fn printing_survives_concurrent_writes() {
     let state = Cell::new(1);
@@ -306,7 +306,7 @@ fn printing_survives_concurrent_writes() {
         let dtype = DLDataType { code: code as u8, bits, lanes };
         let ndim = next(&state) % 4;
         let shape: Vec<i64> = (0..ndim).map(|_| (next(&state) % 5) as i64).collect();
-        // Small at first, then anything: what was measured is too narrow for what follows.
+        // Small at first, then anything: the measured width is too small for the rest.
         let reads = Cell::new(0);
         let elements = |_: &[i64], _: u16| {
             reads.set(reads.get() + 1);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Random runs, with another seed each time, which is printed: every fuzz target with
 # AddressSanitizer, copies of any layout against an oracle at every level, 8 threads that set the
-# allocator and fork, hostile objects for Python. RANDOM_SECONDS says for how long, about, on two
-# processors (240); SEED repeats a run. One line a job, with the processor time it had, which is less
-# where other work runs beside it; ends with "random: N passed, N failed".
+# allocator and fork, hostile objects for Python. RANDOM_SECONDS sets the approximate duration on
+# two processors (240); SEED repeats a run. One line a job, with its processor time, which is less
+# where other work runs concurrently; ends with "random: N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export RANDOM_SECONDS=${RANDOM_SECONDS:-240}
@@ -11,8 +11,8 @@ SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 export SEED CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 share() { echo $(((RANDOM_SECONDS + $1 - 1) / $1)); } # share N: the N-th part of the time
 
-# What is new stays below fuzz/corpus, a finding below fuzz/artifacts; fuzz/seeds.py adds to the
-# inputs that `cargo test` replays.
+# New inputs stay below fuzz/corpus, findings below fuzz/artifacts; fuzz/seeds.py adds to the inputs
+# that `cargo test` replays.
 fuzz() { # fuzz TARGET
   local corpus=fuzz/corpus/$1 found=fuzz/artifacts/$1
   mkdir -p "$found"

@@ -18,7 +18,7 @@ out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 SOAK_SECONDS=${SOAK_SECONDS:-20}
 
-# Small stacks are left out: a sanitizer's frames are larger than they are.
+# Small stacks are left out: a sanitizer's frames are larger.
 rust_tests() {
   RUSTC=$rust RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
     CARGO_TARGET_DIR=$target_dir/sanitize/rust \
@@ -29,8 +29,8 @@ rust_tests() {
   awk '/^test result:/ { p += $4; f += $6 } END { print p " passed, " f " failed" }' "$out/rust.log"
 }
 
-# Valgrind has no floating-point flags and one rounding mode, so what looks at them is left out.
-# The test harness itself keeps blocks until the end, which are no leaks.
+# Valgrind has no floating-point flags and one rounding mode, so tests of these are left out.
+# The test harness keeps blocks until the end, which are no leaks.
 in_valgrind() {
   local build=(cargo test --locked --release -p dlpack_rs --lib --tests --no-run) name exe
   need valgrind:valgrind
@@ -67,7 +67,7 @@ program() { # program NAME SOURCE... [-- ARGUMENT...]
   timeout -k 10 900 "$out/$name" "${@:2}"
 }
 
-# What must be found: a fault in the library's own work, by its own instrumentation.
+# Must be detected: a fault inside the library, by its own instrumentation.
 control() { # control WORDS
   compile "$out/control" "$out/control.c"
   if "$out/control" >"$out/control.log" 2>&1; then
@@ -75,7 +75,7 @@ control() { # control WORDS
     return 1
   fi
   grep -E "$1" "$out/control.log"
-  # Of the two stacks of a report one is in the library.
+  # One of the two stacks of a report is in the library.
   grep -E 'libdlpack_rs\.so|dlpack_rs::' "$out/control.log"
 }
 beyond_the_end() {
@@ -128,7 +128,7 @@ prepare() { # prepare KIND FLAG...
 
 in_address() {
   local source name sanitizer=asan
-  # Requests that no memory can serve are answered with NULL, as the tests expect.
+  # Requests that exceed memory return NULL, as the tests expect.
   export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
   export UBSAN_OPTIONS=print_stacktrace=1
   prepare address -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -1,4 +1,4 @@
-//! F09 of the catalogue: the reference count never wraps. From C one cannot get there.
+//! F09 of the catalogue: the reference count never wraps. Not reachable from C.
 
 use std::ptr::null_mut;
 
@@ -31,7 +31,7 @@ fn retain_fails_before_the_reference_count_wraps() {
             assert_eq!(status, Status::DLRS_REFCOUNT as i32);
             assert_eq!(error.argument, 1);
             assert!(out.is_null());
-            // Nor does a view fit; the memory it was to have is not leaked (make sanitize).
+            // A view fails as well; its memory does not leak (make sanitize).
             let status = dlrs_view_read_only(tensor, &mut out, &mut error);
             assert_eq!(status, Status::DLRS_REFCOUNT as i32);
             assert!(out.is_null());

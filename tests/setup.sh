@@ -18,7 +18,7 @@ least=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 sources=/usr/lib/rustlib/src/rust/library/core/Cargo.toml
 
 # ---- what goals need -----------------------------------------------------------------------------
-# PROBE:PACKAGE: a command, a file, or a name that `there` knows; packages are Debian's.
+# PROBE:PACKAGE: a command, a file, or a name that `there` supports; packages are Debian's.
 c='gcc:gcc libc-headers:libc6-dev objcopy:binutils'
 cmake='cmake:cmake make:make'
 venv="$python:python3 venv:python3-venv"
@@ -70,7 +70,7 @@ there() { # there PROBE
     opencl) gcc -shared -nostdlib -lOpenCL -o /dev/null -xc /dev/null 2>/dev/null ;;
     hip) PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q libamdhip64 ;;
     wine64) command -v wine64 >/dev/null || [ -x /usr/lib/wine/wine64 ] ;;
-    # A path is looked for as a file, a name as a command: there is a folder named cmake.
+    # A path is looked up as a file, a name as a command: there is a folder named cmake.
     /*) [ -e "$1" ] ;;
     *) command -v "$1" >/dev/null ;;
   esac
@@ -80,7 +80,7 @@ candidate() { # candidate PACKAGE: the version that apt would install
 }
 rust_packages() { # rust_packages rust|rustfmt|clippy
   local web=
-  # Debian keeps two: a stable one, and one of today, for browsers.
+  # Debian has two: a stable one, and a current one for browsers.
   [ -e /usr/share/doc/rustc-web ] || at_least "$least" "$(candidate cargo)" || web=-web
   [ ! -e /usr/share/doc/rustc-web ] || web=-web
   case $1 in
@@ -116,7 +116,7 @@ packages() { # packages PROBE:PACKAGE...: as apt-get takes them; Rust is rustup'
     case $pair in
       rust | rustfmt | clippy)
         [ "$rustup" -eq 1 ] || mapfile -t -O "${#names[@]}" names < <(rust_packages "$pair" | tr ' ' '\n')
-        # Debian's cargo trusts what this package says.
+        # Debian's cargo requires this package's certificates.
         [ "$pair$rustup" != rust0 ] || [ ! -e /etc/debian_version ] || names+=(ca-certificates) ;;
       *) names+=("${pair#*:}") ;;
     esac
@@ -143,7 +143,7 @@ look $wants
 wanted=(${lacking[@]+"${lacking[@]}"})
 [ $((${#needed[@]} + ${#wanted[@]})) -gt 0 ] || exit 0
 
-# A demo shows what it can: what it wants is installed with what it needs.
+# A demo installs its optional packages with the required ones.
 install=(${needed[@]+"${needed[@]}"})
 case " $* ${SETUP:-} " in
   *" all "* | *" demo "*) install+=(${wanted[@]+"${wanted[@]}"}) ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests/setup.sh on machines made of stand-ins: a folder that is all of PATH, with an apt-get, a sudo
-# and an id that write down what they were called for. Ends with `setup: N passed, N failed`.
+# tests/setup.sh on simulated machines: PATH is one folder, with an apt-get, a sudo and an id that
+# record their arguments. Ends with `setup: N passed, N failed`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
@@ -30,7 +30,7 @@ machine() { # machine UID: with nothing but the shell's tools, apt and sudo
     ln -s "$(command -v "$tool")" "$bin/$tool"
   done
   echo "echo $1" | stand_in id
-  # As if the package had brought the command.
+  # As if the package had installed the command.
   stand_in apt-get <<SH
 echo "apt-get \$*" >>"$work/called"
 [ "\$1" = install ] || exit 0

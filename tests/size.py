@@ -31,7 +31,7 @@ def stripped(library):
 
 
 def sections(library):
-    """Name: bytes, of what the file holds and the process maps."""
+    """Name: bytes, for sections in the file that the process maps."""
     found = {}
     for line in lines("readelf", "-SW", library):
         row = re.match(r"\s*\[ *\d+\] (\S+) +(\S+) +\S+ +\S+ +(\S+) +\S+ +(\S*A\S*)", line)
@@ -57,7 +57,7 @@ def module_of(name):
 
 
 def symbols(library):
-    """(bytes, section, name), the largest first; two names of one place count once."""
+    """(bytes, section, name), the largest first; two names of one address count once."""
     headers = {}
     for line in lines("readelf", "-SW", library):
         row = re.match(r"\s*\[ *(\d+)\] (\S+)", line)

@@ -23,7 +23,7 @@ type Tensor = *mut DLManagedTensorVersioned;
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 const F32: DLDataType = DLDataType { code: 2, bits: 32, lanes: 1 };
 
-/// The result of a function with the variable for it last but the error.
+/// The result of a function whose last argument before the error is the result variable.
 macro_rules! made {
     ($function:ident($($argument:expr),*)) => {{
         let mut out = null_mut();
@@ -39,7 +39,7 @@ fn fresh() -> Tensor {
 }
 
 fn release(tensor: Tensor) {
-    // SAFETY: the tests' own reference.
+    // SAFETY: the tests' reference.
     unsafe { dlrs_release(tensor) }
 }
 
@@ -52,7 +52,7 @@ fn context(counter: &AtomicUsize) -> *mut c_void {
     (&raw const *counter).cast_mut().cast()
 }
 
-/// A foreign tensor in memory of its own.
+/// A foreign tensor in separate memory.
 struct Foreign {
     tensor: DLManagedTensorVersioned,
     legacy: DLManagedTensor,
@@ -62,7 +62,7 @@ struct Foreign {
 }
 
 unsafe extern "C" fn delete(tensor: Tensor) {
-    // SAFETY: `foreign` put it there.
+    // SAFETY: `foreign` stored it there.
     unsafe { count((*tensor).manager_ctx) }
 }
 
@@ -71,7 +71,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     unsafe { count((*tensor).manager_ctx) }
 }
 
-/// A pointer to one, to be given back to `Box`.
+/// A pointer to one, to be returned to `Box`.
 fn foreign() -> *mut Foreign {
     let dl_tensor = DLTensor {
         data: null_mut(),
@@ -99,7 +99,7 @@ fn foreign() -> *mut Foreign {
         data: [0.0; 6],
         freed: AtomicUsize::new(0),
     }));
-    // SAFETY: fresh; places in it, which stays where it is.
+    // SAFETY: fresh; addresses in it, which does not move.
     unsafe {
         let (data, shape) = (&raw mut (*made).data, &raw mut (*made).shape);
         let freed = (&raw mut (*made).freed).cast();
@@ -114,7 +114,7 @@ fn foreign() -> *mut Foreign {
 }
 
 fn freed(foreign: *mut Foreign) -> usize {
-    // SAFETY: `foreign` made it; what it described is gone.
+    // SAFETY: `foreign` made it; its tensor is freed.
     unsafe { Box::from_raw(foreign) }.freed.into_inner()
 }
 
@@ -146,7 +146,7 @@ fn references_and_chains() {
     assert_eq!((before.into_inner(), after.into_inner()), (3, 3));
 }
 
-/// Views of views; the base goes first, so that the last view frees it.
+/// Views of views; the base is released first, so that the last view frees it.
 fn views() {
     let base = fresh();
     let mut all = vec![
@@ -171,7 +171,7 @@ fn legacy_and_boxes() {
     release(back);
 
     let (as_versioned, as_legacy) = (foreign(), foreign());
-    // SAFETY: places in what `foreign` made.
+    // SAFETY: addresses in the memory of `foreign`.
     let (mut tensor, mut legacy) =
         unsafe { (&raw mut (*as_versioned).tensor, &raw mut (*as_legacy).legacy) };
     let boxed = [
@@ -219,7 +219,7 @@ fn pool_and_deferred() {
         assert_eq!(unsafe { dlrs_release_drain(null_mut(), null_mut()) }, 0);
     }
     let last = new(5);
-    // SAFETY: not used again; the last block keeps the pool.
+    // SAFETY: not used again; the last block references the pool.
     unsafe { dlrs_pool_release(pool) };
     release(last);
 }
@@ -253,7 +253,7 @@ impl Mine {
     }
 }
 
-/// Three threads hold, view, change, attach to and release one tensor; the last one frees it.
+/// Three threads share, view, change, attach to and release one tensor; the last one frees it.
 #[test]
 fn one_tensor_on_three_threads() {
     let (ran, own) = (AtomicUsize::new(0), [const { AtomicUsize::new(0) }; 3]);

@@ -38,8 +38,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
-# Each step's processes know it by STEP_ID in their environment, also those in groups and sessions
-# of their own and those whose parents are gone.
+# Each step's processes are identified by STEP_ID in their environment, also those in other groups
+# and sessions and those whose parents have ended.
 end_processes() { # end_processes STEP-ID: a pattern of grep
   local signal waits
   for signal in TERM KILL; do
@@ -61,8 +61,8 @@ interrupted() {
 }
 trap interrupted INT TERM HUP
 
-# Adds up what a step said: cargo's `test result:` lines, or else the last line that has
-# `N passed` in it, as our scripts and pytest write it.
+# Adds up a step's counts: cargo's `test result:` lines, or else the last line with `N passed`, in
+# the format of our scripts and pytest.
 count() { # count LOG
   awk '{ p = f = -1
          for (i = 2; i <= NF; i++) {
@@ -107,7 +107,7 @@ report() { # report NUMBER
     bad=$((bad + 1))
     echo "FAIL: here it has to run" >>"$log"
   fi
-  # A step that fails without counting, or that counts nothing and says nothing, has failed once.
+  # A step that fails without counts, or that has neither counts nor output, has failed once.
   if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || { [ "$good" -eq 0 ] && [ -z "$reason" ]; }; }; then
     bad=1
   fi

@@ -1,6 +1,6 @@
-/* inject.c for Windows. Allocations of the test program come here through the linker's --wrap,
- * those of dlpack_rs.dll because its import table is rewritten when the program starts. All memory
- * is _aligned_malloc's, so that every block can be freed by every free. */
+/* inject.c for Windows. Allocations of the test program are redirected here by the linker's --wrap,
+ * those of dlpack_rs.dll by its import table, which is rewritten at the start. All memory is from
+ * _aligned_malloc, so that every free can free every block. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static int replace(const char *name, ULONG_PTR *slot) {
   return 0;
 }
 
-/* Before main, and before the library is called: the library then never sees the real ones. */
+/* Before main, and before the library is called: it then never calls the original functions. */
 __attribute__((constructor)) static void rewrite_imports(void) {
   unsigned char *base = (unsigned char *)LoadLibraryA("dlpack_rs.dll");
   const IMAGE_NT_HEADERS *headers;

@@ -1,5 +1,5 @@
 /* lifecycle.c for Windows: loading and unloading, exit, threads that end, two copies in one
- * process, modules that are looked for. Not linked to the library: `lifecycle LIBRARY COPY`. */
+ * process, lookup of modules. Not linked to the library: `lifecycle LIBRARY COPY`. */
 #include <process.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static DLManagedTensorVersioned *make(const library *lib) {
   return out;
 }
 
-/* A host that only asks gets its memory back. */
+/* A host that only queries gets its memory back. */
 static void reload(const char *path) {
   library lib;
   int i;
@@ -86,7 +86,7 @@ static void reload(const char *path) {
   }
 }
 
-/* F18: the owner of a tensor may close the library all the same, any number of times. */
+/* F18: the owner of a tensor may still close the library, any number of times. */
 static void unload(const char *path) {
   library lib;
   DLManagedTensorVersioned *tensor;
@@ -126,7 +126,7 @@ static DWORD WINAPI thread_with_tensor(void *argument) {
   return !FlsSetValue(slot, make(&late));
 }
 
-/* Z18: freed by the destructor of the application's own thread-local variable. */
+/* Z18: freed by the destructor of the application's thread-local variable. */
 static void thread_exit(void) {
   HANDLE thread;
   slot = FlsAlloc(at_thread_exit);
@@ -139,7 +139,7 @@ static void thread_exit(void) {
   FlsFree(slot);
 }
 
-/* Two copies in one process do not take each other's tensors for their own. */
+/* Two copies in one process do not treat each other's tensors as their own. */
 static void two_copies(const char *path, const char *copy) {
   library a, b;
   DLManagedTensorVersioned *tensor, *out = NULL;
@@ -154,8 +154,8 @@ static void two_copies(const char *path, const char *copy) {
   CHECK(runs == 1);
 }
 
-/* Python is looked for in all modules, by the first function that is needed of it. This one has that
- * function and no other, as Python before 3.9 might. */
+/* Python is searched for in all modules, by the first function needed. This one has only that
+ * function, as Python before 3.9 might. */
 __declspec(dllexport) void PyObject_VectorcallMethod(void) {}
 
 static void old_python(const char *path) {
@@ -169,8 +169,8 @@ static void old_python(const char *path) {
   CHECK(strstr(error.message, "older than 3.9") != NULL);
 }
 
-/* A driver is found where the system and the program keep libraries, not in the current folder. The
- * nvcuda.dll in the folder `planted` is empty. */
+/* A driver is found in the library folders of the system and the program, not in the current
+ * folder. The nvcuda.dll in the folder `planted` is empty. */
 static void driver(const char *path) {
   library lib;
   wchar_t folder[MAX_PATH];
@@ -186,20 +186,20 @@ static void driver(const char *path) {
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
-  if (argc == 2) { /* as a child of its own */
+  if (argc == 2) { /* as a child process */
     if (!load(argv[1], &late)) return 8;
     late_tensor = make(&late);
     atexit(at_exit);
     return failed != 0;
   }
-  reload(argv[1]); /* first: from the first tensor on, the library stays */
+  reload(argv[1]); /* first: from the first tensor on, the library stays loaded */
   unload(argv[1]);
   CHECK(load(argv[1], &late));
   exits_late(argv[0], argv[1]);
   thread_exit();
   two_copies(argv[1], argv[2]);
   old_python(argv[1]);
-  driver(argv[1]); /* last: it goes to another folder */
+  driver(argv[1]); /* last: it changes the folder */
   printf("%ld passed, %ld failed\n", passed, failed);
   return failed != 0;
 }

@@ -1,4 +1,4 @@
-/* The C run-time of Windows lacks these; inject.c has them. */
+/* Functions missing from the C run-time of Windows; inject.c defines them. */
 #ifndef C_TESTS_WINDOWS_STDLIB_H_
 #define C_TESTS_WINDOWS_STDLIB_H_
 

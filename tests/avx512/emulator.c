@@ -1,5 +1,5 @@
-/* Whether the emulator does what AVX-512 instructions that the engine uses are said to do: each
- * next to a plain loop, on random values. `emulator ROUNDS`; ends with "N passed, N failed". */
+/* Checks the emulator's AVX-512 instructions that the engine uses: each is compared with a plain
+ * loop, on random values. `emulator ROUNDS`; ends with "N passed, N failed". */
 #include <immintrin.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void same(const char *what, const void *got, const void *wanted, size_t n
 }
 #define SAME(what) same(what, &r, &e, sizeof r)
 
-/* `n` elements of member m: r is what the instruction made, e[i] what the loop makes. */
+/* `n` elements of member m: r is the instruction's result, e[i] the loop's. */
 #define EACH(what, m, n, made, element) \
   do { \
     r.v = made; \
@@ -54,7 +54,7 @@ static void same(const char *what, const void *got, const void *wanted, size_t n
   EACH("unpackhi " #bits, m, 4 * (n), _mm512_unpackhi_epi##bits(a.v, b.v), \
        (i & 1 ? b.m : a.m)[i / (n) * (n) + (n) / 2 + i % (n) / 2])
 
-/* At any address; a store leaves all other bytes. */
+/* At any address; a store leaves all other bytes unchanged. */
 #define MASKED(bits, m, n, type) \
   EACH("maskz_loadu " #bits, m, n, _mm512_maskz_loadu_epi##bits((type)k, memory + at), \
        k >> i & 1 ? from.m[i] : 0); \

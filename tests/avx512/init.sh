@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# The guest's first process (run.sh): runs the tests, tells the serial port, ends the emulator.
+# The guest's first process (run.sh): runs the tests, prints to the serial port, ends the emulator.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc
@@ -23,7 +23,7 @@ quietly() { # its last lines alone; more, if it fails
   return "$1"
 }
 run emulator ./emulator 1000
-# The other levels are what any machine has.
+# Any machine can test the other levels.
 export LEVELS="avx512 vbmi"
 # shellcheck disable=SC2086
 [ "$ENGINE" = none ] || run "engine, $LEVELS" ./engine --test-threads 1 ${ENGINE:+--exact $ENGINE}

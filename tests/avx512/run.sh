@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The copy engine on an emulated processor with AVX-512 and VBMI, for machines that have neither:
 # tests/engine and the programs of c_tests/levels, at the levels avx512 and vbmi, under Linux,
-# which saves the registers as on a real one, in Bochs. First the emulator's instructions next to
-# loops. An hour with a Bochs 3.0 that is built for speed (docs/testing.md); in Debian 12's 2.7,
-# three times as slow, Linux was not seen to start. How far it is: target/avx512/serial.txt. In the
-# environment: BOCHS, the emulator, and BOCHS_DISPLAY, which it must have; KERNEL, a file, where
+# which saves the registers as on a real one, in Bochs. First the emulator's instructions are
+# compared with loops. An hour with an optimized Bochs 3.0 (docs/testing.md); Debian 12's 2.7 is
+# three times as slow, and Linux did not start in it. Progress: target/avx512/serial.txt. In the
+# environment: BOCHS, the emulator, and BOCHS_DISPLAY, which it needs; KERNEL, a file, where
 # apt-get cannot download Debian's; ENGINE, names of tests/engine's tests (or none), and PROGRAMS,
 # of C programs, to run these alone. Ends with `avx512: N passed, M failed`.
 set -u
@@ -31,7 +31,7 @@ if [ -z "${KERNEL:-}" ]; then
   KERNEL=$work/kernel/boot/vmlinuz-${package#linux-image-}
 fi
 
-# Static programs, or those with their libraries: nothing else is there.
+# Static programs, or those with their libraries: there are no others.
 triple=x86_64-unknown-linux-gnu
 RUSTFLAGS=-Ctarget-feature=+crt-static CARGO_TARGET_DIR=$work "${CARGO:-cargo}" test --release \
   --locked --target $triple --test engine --no-run 2>&1 | tee "$work/build.txt"
@@ -62,7 +62,7 @@ END
 xorriso -as mkisofs -quiet -o "$work/cd.iso" -b isolinux.bin -c boot.cat -no-emul-boot \
   -boot-load-size 4 -boot-info-table "$iso" || exit 1
 
-# Cannon Lake, the first with VBMI: as Bochs's Tiger Lake, Linux comes to endless page faults.
+# Cannon Lake, the first with VBMI: on Bochs's Tiger Lake, Linux loops in page faults.
 cat >"$work/bochsrc" <<END
 config_interface: textconfig
 display_library: ${BOCHS_DISPLAY:-rfb, options="timeout=0"}

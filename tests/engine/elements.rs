@@ -1,9 +1,9 @@
-//! Whatever writes elements (copies, copies within one memory, fills, conversions, copies from
-//! bytes) writes these and nothing else: random layouts of any kind at every level, each byte
-//! against an oracle of bits, and next to a thread that writes what lies between the elements.
+//! Functions that write elements (copies, copies within one memory, fills, conversions, copies from
+//! bytes) write only these: random layouts of any kind at every level, each byte against an oracle
+//! of bits, and concurrently with a thread that writes the bytes between the elements.
 //!
-//! `DLRS_SEED` is the first case's seed (a failure names its own), and `DLRS_SECONDS` makes as many
-//! cases as there is time for at each level:
+//! `DLRS_SEED` is the first case's seed (a failure prints its seed), and `DLRS_SECONDS` limits the
+//! time for cases at each level:
 //! `DLRS_SEED=1 DLRS_SECONDS=60 cargo test --release --test engine differential -- --nocapture`.
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -19,14 +19,14 @@ use dlpack_rs::device::plan::{Dim, Item, Plan};
 use crate::model::{Case, EXTENTS, Guarded, Random, Run, memory, strides, woven};
 use crate::{NEVER, SERIAL, each_level, ways};
 
-/// What writes the elements of a case.
+/// The function that writes the elements of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Writer {
-    /// The engine itself, alone or on three threads.
+    /// The engine, on one or three threads.
     Engine,
     Threads,
     /// Functions of the ABI: from elements anywhere, also in the same memory, from one element,
-    /// from elements without gaps, and from numbers of fewer bits.
+    /// from dense elements, and from numbers of fewer bits.
     Copy,
     Shared,
     Fill,
@@ -74,7 +74,7 @@ impl Writer {
         let options = &options(if *self == Writer::Shared { DLRS_COPY_ALLOW_OVERLAP } else { 0 });
         let (bytes, none) = (plan.src.cast(), null_mut());
         let nbytes = (plan.count() * width as u64).div_ceil(8);
-        // SAFETY: tensors with arrays of their own, of elements that the caller vouches for.
+        // SAFETY: tensors with separate arrays, whose elements the caller guarantees.
         let status = unsafe {
             match self {
                 Writer::Fill => dlrs_fill(dst, bytes, to, options, none),
@@ -105,7 +105,7 @@ fn bits(item: Item) -> (i64, i64, i64) {
     Case { item, dims: Vec::new() }.bits()
 }
 
-/// Unsigned numbers of so many bits, of which each element has as many as it takes.
+/// Unsigned numbers of this many bits, of which each element has as many as it needs.
 fn dtype(bits: i64) -> DLDataType {
     let one = match bits {
         1 | 2 | 4 | 8 | 16 | 32 | 64 => bits,
@@ -119,8 +119,7 @@ fn dtype(bits: i64) -> DLDataType {
 const SIZES: [usize; 24] =
     [1, 1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 32, 32];
 
-/// Extents of few dimensions: of few elements, or of more than 2,048, of which tables are worth
-/// making.
+/// Extents of few dimensions: of few elements, or of more than 2,048, which justify lookup tables.
 fn extents(random: &mut Random) -> Vec<i64> {
     let (mut shape, mut total) = (Vec::new(), 1);
     let (least, most) = random.one_of(&[(0, 300), (2048, 6000), (2048, 6000)]);
@@ -141,7 +140,7 @@ fn extents(random: &mut Random) -> Vec<i64> {
     shape
 }
 
-/// What a random case writes, and how.
+/// The kind of a random case's write.
 fn drawn(random: &mut Random) -> (Case, Writer) {
     use Writer::*;
     let all = [Engine, Engine, Threads, Copy, Copy, Shared, Fill, FromBytes, Cast];
@@ -149,7 +148,7 @@ fn drawn(random: &mut Random) -> (Case, Writer) {
     let engine = matches!(writer, Engine | Threads);
     let packed = random.below(4) == 0;
     let item = match writer {
-        // Zeros come before a number that has fewer bits.
+        // A number of fewer bits is zero-extended.
         Cast => {
             let width = random.one_of(&[1, 2, 4, 8, 8, 16, 32]);
             let more: Vec<_> = [2, 4, 8, 16, 32, 64].into_iter().filter(|&n| n > width).collect();
@@ -164,7 +163,7 @@ fn drawn(random: &mut Random) -> (Case, Writer) {
     };
     let shape = extents(random);
     let (unit, width, slot) = bits(item);
-    // In units of strides: the engine's, which may be any, or whole elements.
+    // In units of strides: the engine's, which are arbitrary, or whole elements.
     let (width, slot) = (width / unit, slot / unit);
     let (a, b) = if engine { (width, slot) } else { (1, 1) };
     let dst = woven(random, &shape, b);
@@ -194,7 +193,7 @@ fn compact(shape: &[i64]) -> Vec<i64> {
     strides
 }
 
-/// Whether both sides are small enough to look at every bit.
+/// Whether both sides are small enough to compare every bit.
 fn small(case: &Case) -> bool {
     let (_, width, slot) = case.bits();
     let bytes = |(low, high): (i64, i64)| low + high;
@@ -208,8 +207,8 @@ fn tune(random: &mut Random) -> String {
     format!("streaming from {stream}")
 }
 
-/// A copy within one memory, in which elements of both sides may lie in one another: as if all were
-/// read before any is written.
+/// A copy within one memory, in which elements of both sides may overlap: as if all were read
+/// before any is written.
 fn check_shared(case: &Case, memory: &Guarded, random: &mut Random, what: &str) {
     let (_, width, slot) = case.bits();
     let (src, dst) = (case.extent(|d| d.src, width), case.extent(|d| d.dst, slot));
@@ -226,17 +225,17 @@ fn check_shared(case: &Case, memory: &Guarded, random: &mut Random, what: &str) 
     assert!(wrong.is_none(), "{what}: byte {wrong:?} of one memory differs\n{case:?}");
 }
 
-/// The seed of the case that is made now.
+/// The seed of the current case.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// Whoever touches a closed page is named, and the instruction fails again.
+/// An access to a closed page is reported, and the instruction faults again.
 extern "C" fn told(signal: i32) {
     let mut text = *b"\nDLRS_SEED=00000000000000000000 ends with a signal\n";
     let mut seed = NOW.load(Relaxed);
     for digit in text[11..31].iter_mut().rev() {
         (*digit, seed) = (b'0' + (seed % 10) as u8, seed / 10);
     }
-    // SAFETY: initialized bytes, and what may be called in a handler.
+    // SAFETY: initialized bytes, and async-signal-safe calls.
     unsafe {
         libc::write(2, text.as_ptr().cast(), text.len());
         libc::signal(signal, libc::SIG_DFL);
@@ -273,8 +272,8 @@ fn differential() {
     });
 }
 
-/// Rows of bytes and of larger elements between one another: of each number
-/// of rows that leaves another part of a window for the last one.
+/// Interleaved rows of bytes and of larger elements, for each number of rows that leaves another
+/// part of a window for the last one.
 #[test]
 fn interleaved() {
     let memory = memory();
@@ -297,8 +296,8 @@ fn interleaved() {
     });
 }
 
-/// What lies between the elements is another thread's, which writes it all the time: not even what
-/// is there may be written back.
+/// Another thread writes the bytes between the elements all the time: not even their own values may
+/// be written back.
 #[test]
 fn bytes_of_another_thread() {
     let memory = memory();
@@ -326,7 +325,7 @@ fn between(case: &Case, memory: &[Guarded; 2], random: &mut Random, writer: Writ
     let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
     let plan = case.plan(from.wrapping_add(src.0 as usize), to.wrapping_add(dst.0 as usize));
     let at = |&i: &usize| {
-        // SAFETY: a byte of the memory that the elements leave to the other thread.
+        // SAFETY: a byte between the elements, which belongs to the other thread.
         unsafe { AtomicU8::from_ptr(to.add(i)) }
     };
     let theirs: Vec<_> = (0..theirs.len()).filter(|&i| theirs[i]).map(|i| at(&i)).collect();

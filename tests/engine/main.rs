@@ -21,8 +21,8 @@ fn lock() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All that the processor has, and those in plain Rust; LEVELS="avx512 vbmi" demands these, and no
-/// others (an emulator is slow).
+/// All levels that the processor supports, and those in plain Rust; LEVELS="avx512 vbmi" requires
+/// exactly these (an emulator is slow).
 fn levels() -> Vec<Level> {
     let mut levels: Vec<_> = Level::ALL.into_iter().filter(|&level| set_level(level)).collect();
     assert!(levels.contains(&detected()));
@@ -48,7 +48,7 @@ fn everywhere(one: impl FnMut(&str)) {
     ways(&[0, NEVER], one);
 }
 
-/// Runs `one` at every level, streaming from so many bytes on.
+/// Runs `one` at every level, streaming from this many bytes on.
 fn ways(streams: &[usize], mut one: impl FnMut(&str)) {
     each_level(|this| {
         for &stream in streams {
@@ -58,7 +58,7 @@ fn ways(streams: &[usize], mut one: impl FnMut(&str)) {
     });
 }
 
-/// Runs `one` at every level, and leaves all settings as they were.
+/// Runs `one` at every level, and restores all settings.
 fn each_level(mut one: impl FnMut(Level)) {
     let _one = lock();
     for this in levels() {
@@ -69,7 +69,7 @@ fn each_level(mut one: impl FnMut(Level)) {
     set_thresholds(3 << 20, 1 << 20);
 }
 
-/// The best level is found: else these tests would be of others alone, and copies slow.
+/// The best level is detected: else these tests would miss it, and copies be slow.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[test]
 fn detects() {
@@ -144,7 +144,7 @@ fn transposes() {
     });
 }
 
-/// Axes in any order: sides of several dimensions, forwards and backwards, with gaps between.
+/// Axes in any order: sides of several dimensions, with positive and negative strides and gaps.
 #[test]
 fn permutations() {
     let memory = memory();
@@ -179,9 +179,9 @@ fn permutations() {
     });
 }
 
-/// Elements of no power of two, and of 1, 2, 4 and 8 bytes: whole squares and tiles, halves of them and
-/// what is left over, on sides of one dimension or two, with more rows or columns than are looked
-/// for at a time.
+/// Elements of other sizes than powers of two, and of 1, 2, 4 and 8 bytes: whole blocks and tiles,
+/// halves of them and remainders, on sides of one dimension or two, with more rows or columns than
+/// are located at a time.
 #[test]
 fn odd_sizes() {
     let memory = memory();
@@ -223,7 +223,7 @@ fn odd_sizes() {
     });
 }
 
-/// Destination rows whole lines apart, from every place in a line that an element can start at.
+/// Destination rows whole cache lines apart, from every possible offset of an element in a line.
 #[test]
 fn transposes_in_phase() {
     let memory = memory();
@@ -245,8 +245,8 @@ fn transposes_in_phase() {
     });
 }
 
-/// Destination rows of whole lines that follow one another without starting at any; and long ones
-/// that start anywhere in a line, or not even where an element could.
+/// Adjacent destination rows of whole cache lines that are not aligned to lines; and long ones at
+/// any offset in a line, even misaligned for an element.
 #[test]
 fn transposes_out_of_phase() {
     let memory = memory();
@@ -258,7 +258,7 @@ fn transposes_out_of_phase() {
                 let n = line * random.one_of(&[1, 2, 3, 8, 17]);
                 let long = (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3]);
                 let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
-                // As few as make a tile, too.
+                // As few as fill a tile, too.
                 for (n, columns) in [(n, columns), (long, columns), (n, line / 4 + phase % 3)] {
                     let gap = random.one_of(&[0, 64, 72]) * size;
                     let dims = vec![
@@ -274,8 +274,8 @@ fn transposes_out_of_phase() {
     });
 }
 
-/// Destination rows of two lines and more, not all of whole ones, which follow one another, at once
-/// or a few columns on: each begins in the last line of another.
+/// Destination rows of two cache lines and more, not all of whole ones, adjacent, or a few columns
+/// apart: each begins in the last line of another.
 #[test]
 fn transposes_joined() {
     let memory = memory();
@@ -302,8 +302,8 @@ fn transposes_joined() {
     });
 }
 
-/// Source rows some pages apart, or an element more or less, and destination rows that start
-/// anywhere in a line: lines of the source compete for few places in the first-level cache.
+/// Source rows about a multiple of a page apart, and destination rows at any offset in a cache
+/// line: lines of the source compete for few sets of the L1 cache.
 #[test]
 fn transposes_with_conflicting_lines() {
     let memory = memory();
@@ -327,8 +327,8 @@ fn transposes_with_conflicting_lines() {
     });
 }
 
-/// Long destination rows a power of two apart, or that start anywhere in a line, or that follow one
-/// another; from source rows of one loop or two, some of them pages apart.
+/// Long destination rows a power of two apart, or at any offset in a cache line, or adjacent; from
+/// source rows of one loop or two, some of them pages apart.
 #[test]
 fn transposes_to_long_rows() {
     let memory = memory();
@@ -397,7 +397,7 @@ fn transposes_of_rows_far_apart() {
     });
 }
 
-/// Elements of other sizes, in long rows that start and end anywhere, some of them pages apart.
+/// Elements of other sizes, in long rows with any start and end, some of them pages apart.
 #[test]
 fn odd_transposes_to_long_rows() {
     let memory = memory();
@@ -421,8 +421,8 @@ fn odd_transposes_to_long_rows() {
     });
 }
 
-/// Elements of 8 and 16 bytes to destination rows that start anywhere in a line and follow one
-/// another or not, with sides of one loop or two.
+/// Elements of 8 and 16 bytes to destination rows at any offset in a cache line, adjacent or not,
+/// with sides of one loop or two.
 #[test]
 fn transposes_of_large_elements() {
     let memory = memory();
@@ -450,8 +450,8 @@ fn transposes_of_large_elements() {
     });
 }
 
-/// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
-/// another a few columns on.
+/// Volumes with the axes reversed: destination rows of whole cache lines, each a few columns before
+/// the next.
 #[test]
 fn volumes() {
     let memory = memory();
@@ -477,7 +477,7 @@ fn volumes() {
     });
 }
 
-/// So large that the middle axis goes to the source's side, and the output is streamed.
+/// So large that the middle axis becomes part of the source's side, and the output is streamed.
 #[test]
 fn large_volumes() {
     let memory = memory();
@@ -499,8 +499,8 @@ fn large_volumes() {
     });
 }
 
-/// Some small matrices, of whole tiles or not, one after the other or interlaced, between guard
-/// pages or anywhere in a line, their rows apart or not, also backwards.
+/// Some small matrices, of whole tiles or not, in sequence or interlaced, between guard pages or at
+/// any offset in a cache line, their rows apart or not, also with negative strides.
 #[test]
 fn batches() {
     let memory = memory();
@@ -513,7 +513,7 @@ fn batches() {
             let (n, columns) = (side(), side());
             let mut gap = || random.one_of(&[0, 0, 1, size, 64]);
             let (to, mut from) = (n * size + gap(), columns * size + gap());
-            // The next face's rows between this one's, of the source.
+            // The next matrix's rows are between this one's, in the source.
             let (next, outside) = (columns * to + gap(), n * from + gap());
             let inside = if i % 3 == 0 { columns * size } else { outside };
             from *= if i % 3 == 0 { 3 } else { 1 - 2 * (i / 12 % 2) };
@@ -528,8 +528,8 @@ fn batches() {
     });
 }
 
-/// Few planes interleaved, of whole pages together and a few elements more; and runs of fewer elements
-/// than vectors have.
+/// Few interleaved planes, of whole pages together and a few elements more; and runs of fewer
+/// elements than a vector.
 #[test]
 fn planes() {
     let memory = memory();
@@ -553,8 +553,8 @@ fn planes() {
     });
 }
 
-/// Pixels to planes: all channels or some, in runs that end anywhere in a line, lines of all planes
-/// together or not, and planes at the same place in a page.
+/// Pixels to planes: all channels or some, in runs that end at any offset in a cache line, lines of
+/// all planes together or not, and planes at the same offset in a page.
 #[test]
 fn pixels() {
     let memory = memory();
@@ -579,8 +579,8 @@ fn pixels() {
     });
 }
 
-/// The same in runs of any number of pixels up to some lines of a plane, one after the other or
-/// apart; the last pixel's other elements are beyond a guard page.
+/// The same in runs of any number of pixels up to some cache lines of a plane, adjacent or apart;
+/// the last pixel's other elements are beyond a guard page.
 #[test]
 fn few_pixels() {
     let memory = memory();
@@ -593,7 +593,7 @@ fn few_pixels() {
                 let near = random.one_of(&[0, 0, size]);
                 let apart = n * size + random.one_of(&[0, 0, 1, 64]);
                 let (src, dst) = (n * channels * size + near, planes * apart + near);
-                // So many that a program of shuffles is worth its while.
+                // Enough for a program of shuffles to pay.
                 let runs = 8192 / (n * planes * size) + 1;
                 let dims = vec![
                     Dim { n: 2, src: src * runs + near, dst: dst * runs },
@@ -608,8 +608,8 @@ fn few_pixels() {
     });
 }
 
-/// Sides of two loops of 128 or 256 elements and a few more, which are left over where offsets are
-/// listed for so many at a time.
+/// Sides of two loops of 128 or 256 elements and a few more, which remain where offsets are listed
+/// for this many at a time.
 #[test]
 fn few_left() {
     let memory = memory();
@@ -624,7 +624,7 @@ fn few_left() {
                     break (inner, outer);
                 }
             };
-            // One run of one tensor, whose two dimensions the other has the other way round.
+            // One run of one tensor, whose two dimensions the other has in reverse order.
             let (there, back) = ([1, inner, inner * outer], [short * outer, short, 1]);
             let (src, dst) = if i / 15 % 2 == 0 { (there, back) } else { (back, there) };
             let n = [inner, outer, short];
@@ -636,7 +636,7 @@ fn few_left() {
 }
 
 /// Elements of 1 and 2 bytes with a side of less than 16 bytes, between others; the long side in one
-/// dimension, or in two that only the source, or the destination, has side by side.
+/// dimension, or in two that are adjacent only in the source, or the destination.
 #[test]
 fn slim() {
     let memory = memory();
@@ -663,7 +663,7 @@ fn slim() {
     });
 }
 
-/// Bytes in a few channels, to planes and back, and what is side by side in many tiny dimensions.
+/// Bytes in a few channels, to planes and back, and dense data in many tiny dimensions.
 #[test]
 fn channels() {
     let memory = memory();
@@ -707,9 +707,9 @@ fn channels() {
     });
 }
 
-/// Groups of a few bytes in any order, some of them twice or not at all, which follow one another
-/// in the destination, with and without gaps: windows of 16 to 128 bytes, forwards, backwards
-/// and in one place, and sides that end where the memory does.
+/// Groups of a few bytes in any order, some of them twice or not at all, adjacent in the
+/// destination or with gaps: windows of 16 to 128 bytes, with positive, negative and zero strides,
+/// and sides that end at a guard page.
 #[test]
 fn groups() {
     let memory = memory();
@@ -744,8 +744,8 @@ fn groups() {
     });
 }
 
-/// Matrices of up to 300 bytes, transposed, with columns and rows reversed, that follow one another
-/// in either direction, with gaps or without: of windows of one to four registers.
+/// Matrices of up to 300 bytes, transposed, with columns and rows reversed, in sequence in either
+/// direction, with gaps or without: of windows of one to four registers.
 #[test]
 fn matrices() {
     let memory = memory();
@@ -771,8 +771,8 @@ fn matrices() {
     });
 }
 
-/// Transposes of which two loops make one side, of the destination or of the source, with few
-/// elements and more than are listed at a time.
+/// Transposes with two loops on one side, of the destination or of the source, with few elements
+/// and with more than are listed at a time.
 #[test]
 fn sides_of_two_loops() {
     let memory = memory();
@@ -817,7 +817,7 @@ fn repeated([m, n, a, b]: [i64; 4], size: i64, gap: i64) -> Case {
 }
 
 /// Transposed matrices of any size that are repeated: few or many times, alone or with others, of one
-/// element, backwards, by several threads and by non-temporal stores.
+/// element, with negative strides, by several threads and by non-temporal stores.
 #[test]
 fn repeats() {
     let memory = memory();
@@ -843,7 +843,7 @@ fn repeats() {
 }
 
 /// Transposes of every n-th element: of few long rows and many short ones, of one loop and several,
-/// backwards, with gaps, by several threads and by non-temporal stores.
+/// with negative strides, with gaps, by several threads and by non-temporal stores.
 #[test]
 fn transposes_of_every_nth_element() {
     let memory = memory();
@@ -883,9 +883,9 @@ fn transposes_of_every_nth_element() {
     });
 }
 
-/// Streamed transposes to short and long rows that follow one another and start anywhere in a
-/// line, also of several matrices: forwards, backwards, with gaps in either tensor, by several
-/// threads.
+/// Streamed transposes to short and long adjacent rows at any offset in a cache line, also of
+/// several
+/// matrices: with positive and negative strides, with gaps in either tensor, by several threads.
 #[test]
 fn transposes_to_rows_that_follow() {
     let memory = memory();
@@ -916,7 +916,7 @@ fn transposes_to_rows_that_follow() {
 }
 
 /// Permutations of three to five loops, streamed, with the innermost one of the source second or
-/// last in the destination; forwards, backwards, with gaps in either tensor, by several threads.
+/// last in the destination; strides of both signs, with gaps in either tensor, by several threads.
 #[test]
 fn permutations_by_non_temporal_stores() {
     let memory = memory();
@@ -958,8 +958,7 @@ fn permutations_by_non_temporal_stores() {
     });
 }
 
-/// A destination whose rows lie between one another, as many bytes apart as if they followed one
-/// another, is no run.
+/// Interleaved rows of a destination, as many bytes apart as if they were adjacent, are not a run.
 #[test]
 fn interleaved_rows() {
     let memory = memory();
@@ -974,8 +973,8 @@ fn interleaved_rows() {
     });
 }
 
-/// Short rows of one element each, streamed: elements that follow one another in the source, or
-/// in the order of a transpose, with gaps in either tensor, by several threads.
+/// Short rows of one element each, streamed: elements that are adjacent in the source, or in the
+/// order of a transpose, with gaps in either tensor, by several threads.
 #[test]
 fn rows_of_one_element() {
     let memory = memory();
@@ -1011,8 +1010,8 @@ fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Ra
     Case { item: Item::Bits { width: width as usize, dst_slot: width as usize }, dims }
 }
 
-/// Transposes of packed elements whose rows begin at every place in a byte, on both sides, that
-/// they can and one at which kernels give up: next to one another, or lines apart, or nearly.
+/// Transposes of packed elements whose rows begin at every possible bit of a byte, on both sides,
+/// and one at which kernels give up: adjacent, or cache lines apart, or nearly.
 fn phases(width: i64, extents: &[(i64, i64)]) {
     let memory = memory();
     everywhere(|what| {
@@ -1033,7 +1032,7 @@ fn phases(width: i64, extents: &[(i64, i64)]) {
     });
 }
 
-/// Packed nibbles: tiles, strips and blocks either way, and what is left over.
+/// Packed nibbles: tiles, strips and blocks in both directions, and remainders.
 #[test]
 fn transposes_of_nibbles() {
     let mut extents = vec![(63, 40), (70, 31), (70, 4130)];
@@ -1044,8 +1043,8 @@ fn transposes_of_nibbles() {
     phases(4, &extents);
 }
 
-/// Packed nibbles in long rows that are whole lines, bytes or neither, on both sides, and some of a
-/// size of the second-level cache and more.
+/// Packed nibbles in long rows of whole cache lines, whole bytes or neither, on both sides, and
+/// some as large as the L2 cache and larger.
 #[test]
 fn transposes_of_nibbles_to_long_rows() {
     let memory = memory();
@@ -1057,7 +1056,7 @@ fn transposes_of_nibbles_to_long_rows() {
         // Rows of whole bytes, and such as begin in the middle of one.
         for gaps in [[0, 8, 64], [4, 12, 508]] {
             let case = turned(4, (a, b), random.one_of(&gaps), by_dst, random);
-            // Anywhere in a line, or next to a guard page.
+            // At any offset in a cache line, or next to a guard page.
             let places = [0, 1].map(|_| random.below(256));
             case.check_at(places, &memory, random, &SERIAL, what);
         }
@@ -1087,7 +1086,7 @@ fn transposes_of_6_bit_elements() {
     phases(6, &extents);
 }
 
-/// Rows of every kind: runs, steps, fills, a few planes woven or unwoven, long enough to stream.
+/// Rows of every kind: runs, steps, fills, a few interleaved planes, long enough to stream.
 #[test]
 fn rows() {
     let memory = memory();
@@ -1123,8 +1122,8 @@ fn rows() {
     });
 }
 
-/// One element for whole rows: below a line and beyond it, in lines that the destination meets, in
-/// and out of phase, and by copies of what is there.
+/// One element for whole rows: shorter than a cache line and longer, in lines that the destination
+/// shares, in and out of phase, and by copies of earlier output.
 #[test]
 fn fills() {
     let memory = memory();
@@ -1198,7 +1197,7 @@ fn large_elements() {
     });
 }
 
-/// Transposes of a size of the second-level cache and more, in proportions of all kinds.
+/// Transposes as large as the L2 cache and larger, in proportions of all kinds.
 #[test]
 fn large_transposes() {
     let memory = memory();
@@ -1232,7 +1231,7 @@ fn large_transposes() {
     });
 }
 
-/// Elements of whole bytes that are far apart, of positive strides: nothing but these is looked at.
+/// Elements of whole bytes that are far apart, of positive strides: only these are compared.
 #[cfg(target_pointer_width = "64")]
 fn check_elements(case: &Case, [src, dst]: [&model::Guarded; 2], what: &str) {
     let (_, width, _) = case.bits();
@@ -1249,7 +1248,7 @@ fn check_elements(case: &Case, [src, dst]: [&model::Guarded; 2], what: &str) {
     case.elements(|s, d| assert!(to[bytes(d)] == from[bytes(s)], "{what}: {case:?}"));
 }
 
-/// Rows further apart than 32 bits can count, on either side.
+/// Rows further apart than 32 bits can express, on either side.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn far() {
@@ -1276,7 +1275,7 @@ fn far() {
     });
 }
 
-/// Moves what lies one behind the other, from a random dimension on, to pages of its own.
+/// Moves what is stored in sequence, from a random dimension on, to separate pages.
 fn spread(random: &mut Random, dims: &mut [Dim], side: fn(&mut Dim) -> &mut i64) {
     let mut order: Vec<_> = (0..dims.len()).collect();
     order.sort_by_key(|&i| side(&mut dims[i]).abs());
@@ -1293,7 +1292,7 @@ fn spread(random: &mut Random, dims: &mut [Dim], side: fn(&mut Dim) -> &mut i64)
     }
 }
 
-/// Pages in which no element lies are closed on both sides, whatever shares the work.
+/// Pages without elements are inaccessible on both sides, for any number of threads.
 #[test]
 fn pages_without_elements() {
     let memory = memory();
@@ -1322,7 +1321,7 @@ fn pages_without_elements() {
     });
 }
 
-/// Rows that end where pages do, with no memory behind them: nothing is read but elements.
+/// Rows that end at page ends, with no memory behind them: only elements are read.
 #[test]
 fn rows_in_pages_of_their_own() {
     const PAGE: usize = 4096;
@@ -1335,7 +1334,7 @@ fn rows_in_pages_of_their_own() {
     let mut dst = vec![0; ROWS * ROW];
     let at = |row: usize, i: usize| APART * row + PAGE - ROW + i;
     for row in 0..ROWS {
-        // SAFETY: within the memory, of which nobody else knows.
+        // SAFETY: within the memory, which nothing else uses.
         unsafe {
             (0..ROW).for_each(|i| src.add(at(row, i)).write((row + 7 * i) as u8));
             let behind = src.add(at(row, ROW)).cast();
@@ -1351,7 +1350,7 @@ fn rows_in_pages_of_their_own() {
     let case = Case { item: Item::Bytes(1), dims };
     everywhere(|what| {
         dst.fill(0);
-        // SAFETY: the elements are there, and the destination is as large as they are.
+        // SAFETY: the elements exist, and the destination is as large as they are.
         unsafe { SERIAL.run(&case.plan(src.add(at(0, 0)), dst.as_mut_ptr())) };
         for (i, &byte) in dst.iter().enumerate() {
             let (piece, row, j, k) = (i / 12 / ROWS, i / 12 % ROWS, i % 12 / 2, i % 2);
@@ -1360,7 +1359,7 @@ fn rows_in_pages_of_their_own() {
     });
 }
 
-/// The same of parts that are one extent each: what lies between their rows is not theirs.
+/// The same for parts of one extent each: the bytes between their rows are not theirs.
 #[test]
 fn parts_in_pages_of_their_own() {
     const PAGE: usize = 4096;
@@ -1375,7 +1374,7 @@ fn parts_in_pages_of_their_own() {
     let src = memory[0].place(APART * ROWS * OUTER, 0).as_mut_ptr();
     let mut dst = vec![0; PARTS * COPIES * ROWS * OUTER * 2 * SIZE];
     for row in 0..ROWS * OUTER {
-        // SAFETY: within the memory, of which nobody else knows.
+        // SAFETY: within the memory, which nothing else uses.
         unsafe {
             let end = src.add(APART * row + PAGE);
             (0..LINE).for_each(|i| end.sub(LINE - i).write((row + 7 * i) as u8));
@@ -1394,7 +1393,7 @@ fn parts_in_pages_of_their_own() {
     everywhere(|what| {
         dst.fill(0);
         let parallel = Parallel { threads: PARTS, hook };
-        // SAFETY: the elements are there, and the destination has room for them.
+        // SAFETY: the elements exist, and the destination has room for them.
         unsafe {
             let first = src.add(PAGE - LINE);
             parallel.run(&case.plan(first, dst.as_mut_ptr()));
@@ -1459,14 +1458,14 @@ fn parallel() {
         let case = Case { item: Item::Bytes(1), dims };
         case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
         assert_eq!(count, 4, "{what}: the hook ran every part");
-        // Packed bits are dealt out only where no two parts share a byte.
+        // Packed bits are divided only where no two parts share a byte.
         let inner = Dim { n: 16, src: 3, dst: 3 };
         let woven = [Dim { n: 64, src: 6, dst: 4 }, Dim { n: 2, src: 3, dst: 262 }];
         for (width, dims, parts) in [
             (3, vec![Dim { n: 64, src: 60, dst: 48 }, inner], 4),
             (3, vec![Dim { n: 64, src: 60, dst: 49 }, inner], 4),
             (2, woven.to_vec(), 0),
-            // Backwards, which begins in the middle of a byte if the extent is even.
+            // Negative strides, which begin in the middle of a byte if the extent is even.
             (4, vec![Dim { n: 65, src: 4, dst: -4 }], 4),
             (4, vec![Dim { n: 64, src: 4, dst: -4 }], 0),
             (4, vec![Dim { n: 32, src: 48, dst: 48 }, Dim { n: 12, src: 4, dst: -4 }], 0),
@@ -1500,7 +1499,7 @@ fn simplified() {
     assert_eq!(simple(packed, &[(300, 48, 40), (10, 4, 4)]), (Item::Bytes(5), 1));
 }
 
-/// What is in normal form stays as it is, of bits with any signs, too.
+/// A nest in normal form is unchanged, with strides in bits of any sign, too.
 #[test]
 fn simplified_again() {
     let form = |plan: &Plan| {
@@ -1568,12 +1567,12 @@ fn names() {
     });
 }
 
-/// A caller with little stack: 64 KiB in release builds, whose frames are the ones that count.
+/// A caller with a small stack: 64 KiB in release builds, whose frame sizes matter.
 #[test]
 fn small_stacks() {
     extern "C" fn work(what: *mut c_void) -> *mut c_void {
         let (plan, parallel): &mut (Plan, Parallel) =
-            // SAFETY: the test passes both, and joins before they go.
+            // SAFETY: the test passes both, and joins before they are dropped.
             unsafe { &mut *what.cast() };
         // SAFETY: the plan's extents are mapped.
         unsafe { copy(plan, parallel) }.unwrap();
@@ -1632,7 +1631,7 @@ fn small_stacks() {
             let mut expected = dst.to_vec();
             case.oracle(src, src_low, &mut expected, dst_low);
             let parallel = Parallel { threads: 1 + i % 3, hook: None };
-            // SAFETY: the extents are mapped; the thread is joined before anything goes.
+            // SAFETY: the extents are mapped; the thread is joined before they are dropped.
             unsafe {
                 let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
                 let plan = case.plan(from.add(src_low as usize), to.add(dst_low as usize));

@@ -1,5 +1,5 @@
-//! Each op at each level, with elements of each size, from each place in a cache line, streaming and
-//! not, between guard pages; and that none of these was left out.
+//! Each op at each level, with elements of each size, at each offset in a cache line, streaming and
+//! not, between guard pages; and a check that none of these was left out.
 use std::collections::BTreeMap;
 use std::ptr::{without_provenance, without_provenance_mut};
 
@@ -27,7 +27,7 @@ fn layouts(size: i64, more: i64) -> Vec<Dims> {
     let n = |bytes: i64| bytes / size + 2 + more;
     let (row, line) = (n(300) * size, n(64));
     let (a, b) = (n(70), n(90));
-    // A transpose with long destination rows, which is worth a stage.
+    // A transpose with long destination rows, large enough for a staging buffer.
     let (long, few) = (n(400), n(16));
     let pixels = n(2000);
     vec![
@@ -37,16 +37,16 @@ fn layouts(size: i64, more: i64) -> Vec<Dims> {
         // One element, and rows of one each.
         vec![(n(5000), 0, size)],
         vec![(9, 3 * size, n(600) * size), (n(600), 0, size)],
-        // Transposes: rows next to one another, whole lines apart, backwards, in batches, and sides
-        // of two loops.
+        // Transposes: adjacent rows, whole cache lines apart, with negative strides, in batches,
+        // and sides of two loops.
         vec![(b, size, a * size), (a, b * size, size)],
         vec![(few, size, (long * size + 63) / 64 * 64), (long, few * size + 64, size)],
         vec![(few, size, long * size + 2 * size), (long, few * size, size)],
         vec![(b, -size, a * size), (a, b * size, size)],
         vec![(3, a * line * size, a * line * size), (line, size, a * size), (a, line * size, size)],
         vec![(line, size, 5 * a * size), (5, line * a * size, a * size), (a, line * size, size)],
-        // Sides of two and three loops, in other orders than the other side's, some backwards:
-        // first the columns', then the rows'.
+        // Sides of two and three loops, in other orders than the other side's, some with negative
+        // strides: first the columns', then the rows'.
         vec![(line, -size, 5 * a * size), (5, line * a * size, a * size), (a, line * size, size)],
         vec![
             (5, -4 * size, 12 * a * size),
@@ -66,7 +66,7 @@ fn layouts(size: i64, more: i64) -> Vec<Dims> {
             (2, -3 * line * few * size, line * size),
             (line, few * size, size),
         ],
-        // A short period: every other element, the other way round, and pixels both ways.
+        // A short period: every second element, the reverse, and pixels in both directions.
         vec![(n(5000), 2 * size, size)],
         vec![(n(5000), -size, size)],
         vec![(3, size, pixels * size), (pixels, 3 * size, size)],
@@ -110,7 +110,7 @@ fn matrix() {
                     let case = Case { item, dims };
                     let phase = met.entry(op(&case)).or_insert(0);
                     // One side ends at a guard page, or begins at one; the other one at the next
-                    // place in a line: of 64 of them after 64 cases.
+                    // offset in a cache line: of 64 of them after 64 cases.
                     for transpose in 0..if cfg!(miri) { 1 } else { 3 } {
                         *phase += if transpose == 1 { 0 } else { 27 };
                         let anywhere = 1 + 4 * (*phase % 64);
@@ -142,7 +142,7 @@ fn items(more: i64) -> impl Iterator<Item = (Item, Vec<Dims>)> {
     bytes.chain(bits).skip(more as usize).step_by(if cfg!(miri) { 7 } else { 1 })
 }
 
-/// The op of a case, which does not ask where the elements are.
+/// The op of a case, which does not depend on the elements' addresses.
 fn op(case: &Case) -> &'static str {
     let mut plan = case.plan(without_provenance(4096), without_provenance_mut(64 << 20));
     plan.simplify();

@@ -1,4 +1,4 @@
-//! Random copies, an oracle that makes them one bit at a time, and memory between guard pages.
+//! Random copies, an oracle that copies one bit at a time, and memory between guard pages.
 use std::alloc::{Layout, alloc_zeroed};
 
 use dlpack_rs::device::plan::{Dim, Item, Plan};
@@ -37,7 +37,8 @@ impl Random {
     }
 }
 
-/// Memory between two pages that fault. Miri, which has no pages, sees where each place ends.
+/// Memory between two pages that fault. Miri has no pages, but checks the bounds of each
+/// allocation.
 pub struct Guarded {
     base: *mut u8,
     room: usize,
@@ -63,8 +64,8 @@ impl Guarded {
         }
     }
 
-    /// `n` bytes that touch the lower or the upper guard page, or neither.
-    #[allow(clippy::mut_from_ref)] // one place is in use at a time
+    /// `n` bytes next to the lower or the upper guard page, or neither.
+    #[allow(clippy::mut_from_ref)] // one block is in use at a time
     pub fn place(&self, n: usize, how: u64) -> &mut [u8] {
         assert!(n + 256 <= self.room, "{n} bytes do not fit");
         let at = match how % 4 {
@@ -73,7 +74,7 @@ impl Guarded {
             _ => self.room - n,
         };
         if cfg!(miri) {
-            // As far into a line, and no byte behind it; never freed.
+            // At the same offset in a cache line, and no byte behind it; never freed.
             let before = at % 64;
             let layout = Layout::from_size_align(before + n, 64).unwrap();
             // SAFETY: fresh memory of at least one byte.
@@ -81,15 +82,15 @@ impl Guarded {
                 return std::slice::from_raw_parts_mut(alloc_zeroed(layout).add(before), n);
             }
         }
-        // SAFETY: within the mapping; one place is in use at a time.
+        // SAFETY: within the mapping; one block is in use at a time.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), n) }
     }
 }
 
-/// The pages of a tensor's memory in which it has no element: these are closed, too.
+/// The pages of a tensor's memory without its elements: these are made inaccessible, too.
 struct Closed {
     start: usize,
-    /// Of each page from the one on in which the memory starts.
+    /// For each page from that on in which the memory starts.
     used: Vec<bool>,
 }
 
@@ -98,7 +99,7 @@ impl Closed {
         let start = memory.as_ptr() as usize;
         let pages = (start % PAGE + memory.len()).div_ceil(PAGE);
         let mut used = vec![false; pages];
-        // Others' bytes may lie in the first and the last one.
+        // Other data may be in the first and the last one.
         used.first_mut().into_iter().for_each(|first| *first = true);
         used.last_mut().into_iter().for_each(|last| *last = true);
         Closed { start, used }
@@ -111,7 +112,7 @@ impl Closed {
     }
 
     /// # Safety
-    /// Nobody needs what lies there.
+    /// Their content is not needed.
     unsafe fn protect(&self, how: i32) {
         if cfg!(miri) {
             return;
@@ -120,7 +121,7 @@ impl Closed {
         while page < self.used.len() {
             let n = self.used[page..].iter().take_while(|used| !**used).count();
             if n > 0 {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller's promise.
                 let done = unsafe { libc::mprotect((first + page * PAGE) as _, n * PAGE, how) };
                 assert_eq!(done, 0);
             }
@@ -180,7 +181,7 @@ impl Case {
         }
     }
 
-    /// What the destination must hold, one element after the other.
+    /// The destination's expected content, one element after the other.
     pub fn oracle(&self, src: &[u8], src_at: i64, dst: &mut [u8], dst_at: i64) {
         let (_, width, slot) = self.bits();
         let get = |bit: i64| src[(bit >> 3) as usize] >> (bit & 7) & 1;
@@ -278,10 +279,9 @@ pub fn strides(
     strides
 }
 
-/// Strides in which elements of so many units are distinct, and nothing else is promised: each
-/// dimension goes wherever there is room for all of it, among the elements of those before it
-/// (rows between one another, elements in the gaps of others), as near to one another as they fit,
-/// or beyond them.
+/// Strides with distinct elements of this many units, and no other property: each dimension is
+/// placed wherever all of it fits, among the elements of those before it (interleaved rows,
+/// elements in the gaps of others), as close together as possible, or beyond them.
 pub fn woven(random: &mut Random, shape: &[i64], element: i64) -> Vec<i64> {
     let mut order: Vec<_> = (0..shape.len()).collect();
     for i in (1..order.len()).rev() {
@@ -305,7 +305,8 @@ pub fn woven(random: &mut Random, shape: &[i64], element: i64) -> Vec<i64> {
     strides
 }
 
-/// Whether elements that start there, and the same `n - 1` times so many units on, share no unit.
+/// Whether elements that start there, and their `n - 1` repetitions at this distance, share no
+/// unit.
 fn distinct(starts: &[i64], span: i64, element: i64, n: i64, by: i64) -> bool {
     let mut taken = vec![false; (span + (n - 1) * by) as usize];
     (0..n).all(|k| {

@@ -1,5 +1,5 @@
-//! docs/engine.md says which op a copy takes: its worked copies and its rules are compared with what
-//! the library chooses.
+//! Compares the worked copies and rules of docs/engine.md with the op that the library chooses for
+//! a copy.
 use dlpack_rs::device::cpu::{level, parts};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
@@ -52,7 +52,7 @@ fn copies_of_the_engine_page() {
             let (shape, strides) = (numbers(row[2]), numbers(row[3]));
             assert_eq!(shape.len(), strides.len(), "{row:?}");
             let case = case_of(row[1], &shape, &strides);
-            // Addresses that nothing reads.
+            // Addresses that are not read.
             let mut plan = case.plan((1 << 20) as *const u8, (64 << 20) as *mut u8);
             plan.simplify();
             let op = row[4].trim_matches('`');
@@ -65,7 +65,7 @@ fn copies_of_the_engine_page() {
 }
 
 /// The ops that the page's rules allow for a simplified copy of at most two loops to a compact
-/// destination: one, or `shuffle` and what is taken where it cannot do the copy.
+/// destination: one, or `shuffle` and its fallback where it cannot do the copy.
 fn allowed(plan: &Plan) -> Vec<&'static str> {
     let Item::Bytes(item) = plan.item else { return vec!["bits"] };
     let Some(last) = plan.ndim().checked_sub(1) else { return vec!["run"] };

@@ -33,7 +33,7 @@ SPECIALS = [np.nan, np.inf, -np.inf, -0.0]
 
 
 def real_values(rng, dtype, count):
-    """Values of one of many temperaments, some with specials among them."""
+    """Values of one of many distributions, some with specials among them."""
     info = np.finfo(dtype)
     size = np.dtype(dtype).itemsize
     kind = rng.integers(12)
@@ -73,7 +73,7 @@ def real_values(rng, dtype, count):
 
 
 def values(rng, dtype, count):
-    """Elements of a dtype and what NumPy is to print of them."""
+    """Elements of a dtype and the text that NumPy must print for them."""
     if dtype in REAL:
         v = real_values(rng, dtype, count)
     elif dtype in COMPLEX:

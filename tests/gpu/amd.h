@@ -1,5 +1,5 @@
-// What kernels.cu takes from hiprtc, for a clang without ROCm: only to see that it compiles, and
-// how many registers it takes. The size of a block is the library's.
+// The definitions of hiprtc that kernels.cu needs, for a clang without ROCm: only to check that it
+// compiles, and how many registers it uses. The library sets the size of a block.
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))

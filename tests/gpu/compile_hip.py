@@ -24,7 +24,7 @@ def compile_for(hiprtc, source, gpu, family):
         return buffer.raw[: size.value]
 
     program = ctypes.c_void_p()
-    # The first names the GPU, which the library leaves to hiprtc; the others are the library's.
+    # The first gives the GPU, which the library leaves to hiprtc; the others are the library's.
     options = [f"--gpu-architecture={gpu}", "-std=c++17", f"-DDLRS_KERNELS={1 << family}"]
     options = [option.encode() for option in options]
     hiprtc.hiprtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, None, None)
@@ -37,8 +37,8 @@ def compile_for(hiprtc, source, gpu, family):
 
 
 def spills(code):
-    """How many vector registers each kernel of a code object spills: its metadata is MessagePack,
-    in which a small number stands behind its name."""
+    """The number of vector registers that each kernel of a code object spills: its metadata is
+        MessagePack, in which a small number follows its name."""
     number = rb"\.vgpr_spill_count(?:([\x00-\x7f])|\xcc(.)|\xcd(..))"
     return [int.from_bytes(b"".join(digits), "big")
             for digits in re.findall(number, code, re.DOTALL)]

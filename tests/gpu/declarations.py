@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What src/device/gpu declares of the drivers, compared with the vendors' own headers.
+"""Compares the driver declarations of src/device/gpu with the vendors' headers.
 
     declarations.py cuda|hip INCLUDE
 
 Functions with their arguments, structs with their members, constants by the names in their comments,
 and codes: each becomes an assertion of one C++ file, which $CXX (g++) compiles against the header in
-INCLUDE, and which then must have the same size and kind. Says what older headers lack: the library
-looks for a function when it needs it. Closes with "N passed, N failed".
+INCLUDE; sizes and kinds must be equal. Prints what older headers lack: the library looks up a
+function when it needs it. Closes with "N passed, N failed".
 """
 
 import os
@@ -20,7 +20,7 @@ GPU = Path(__file__).resolve().parents[2] / "src" / "device" / "gpu"
 HEADERS = {"cuda": ["cuda.h"], "hip": ["hip/hip_runtime_api.h", "hip/hiprtc.h"]}
 # NVIDIA's with the names that older programs are linked to.
 DEFINES = {"cuda": "-D__CUDA_API_VERSION_INTERNAL", "hip": "-D__HIP_PLATFORM_AMD__"}
-# In the order of their members; the first is what src/device/gpu calls them.
+# In the order of their members; the first is the name in src/device/gpu.
 STRUCTS = {
     "cuda": {
         "Copy2d": ("CUDA_MEMCPY2D", "srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch "
@@ -33,10 +33,10 @@ STRUCTS = {
     "hip": {"Attributes": ("hipPointerAttribute_t",
                            "type device devicePointer hostPointer isManaged allocationFlags")},
 }
-# What older headers lack. AMD's compiler at run time has a header of its own.
+# Missing from older headers. AMD's run-time compiler has a separate header.
 LATE = {"cuStreamGetDevice", "cuStreamGetGreenCtx", "CUDA_ERROR_CDP_NOT_SUPPORTED", "CUDA_ERROR_CDP_VERSION_MISMATCH",
         "hipStreamGetDevice", "hipMemoryTypeManaged"}
-# The codes that codes.rs tells apart. One that AMD never named has NVIDIA's name only.
+# The codes that codes.rs distinguishes. One without an AMD name has NVIDIA's name only.
 CODES = """
 1 CUDA_ERROR_INVALID_VALUE hipErrorInvalidValue
 2 CUDA_ERROR_OUT_OF_MEMORY hipErrorOutOfMemory
@@ -141,7 +141,7 @@ template <class... R, class Answer, class... C> struct call<int32_t(R...), Answe
 
 
 def c_type(rust):
-    """A Rust type of an argument or a member in C++."""
+    """The C++ equivalent of an argument's or a member's Rust type."""
     rust = rust.strip()
     pointer = re.match(r"\*(?:const|mut) (.*)", rust)
     if pointer:
@@ -167,7 +167,7 @@ def functions(vendor):
 
 
 def structs(vendor):
-    """Rust's structs in C++, and each member's place in both."""
+    """Rust's structs in C++, and each member's offset in both."""
     source = (GPU / {"cuda": "cuda.rs", "hip": "rocm.rs"}[vendor]).read_text()
     for name, (theirs, members) in STRUCTS[vendor].items():
         body = re.search(rf"pub struct {name} \{{(.*?)\n\}}", source, re.S)[1]
@@ -206,7 +206,7 @@ def main():
             lines.append(line)
         else:
             checks.append(line)
-    if major and int(major[1]) < 6:  # what `type` was called
+    if major and int(major[1]) < 6:  # the vendor's name of `type`
         checks = [(what, how.replace(" type)", " memoryType)").replace("::type)", "::memoryType)"))
                   for what, how in checks]
     for name, arguments in functions(vendor):

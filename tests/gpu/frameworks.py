@@ -1,8 +1,8 @@
 """Tensors of torch, CuPy and JAX on a real GPU, through the Python module and back.
 
-Run by c_tests/gpu/device.sh (make test-cuda, make test-rocm), which names the vendor: that is also
-what DLPack calls the device, where torch and CuPy say "cuda" for both. They are optional: what is not
-installed is said to be not run. The last line is "N passed, N failed".
+Run by c_tests/gpu/device.sh (make test-cuda, make test-rocm), which passes the vendor: DLPack's
+device has the same name, where torch and CuPy use "cuda" for both. They are optional: a missing one
+is reported as not run. The last line is "N passed, N failed".
 """
 
 import gc
@@ -81,7 +81,7 @@ def torch_layouts(torch):
 
 
 def torch_streams(torch):
-    """The producer is slow: whoever does not wait for it reads the old values."""
+    """The producer is slow: a consumer that does not wait reads the old values."""
     big = torch.ones(2048, 2048, device="cuda")
     for _ in range(5):
         stream = torch.cuda.Stream()
@@ -199,7 +199,7 @@ def jax_both_ways(jax):
 
 
 def jax_streams(jax):
-    """JAX computes in the background: whoever does not wait for it reads too early."""
+    """JAX computes asynchronously: a consumer that does not wait reads too early."""
     device = jax.devices("gpu")[0]
     slow = jax.jit(lambda x: jax.lax.fori_loop(0, 40, lambda _, y: y @ y / 1024, x))
     ones = jax.device_put(jax.numpy.ones((1024, 1024), "float32"), device)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# kernels.cu and newer versions of AMD's compiler than the one installed, and the library with newer
-# runtimes, which must say that there is no device: hiprtc.sh WORK [LIBDLPACK_RS]
-# Debian's packages of other releases are unpacked into WORK, with a C library of their own, and
-# nothing is installed. Needs no GPU; apt, Debian's mirror, and some 400 MB a version. A version that
-# cannot be had is said to be not run. The last line is "N passed, N failed".
+# kernels.cu with newer versions of AMD's compiler than the installed one, and the library with
+# newer runtimes, which must report that there is no device: hiprtc.sh WORK [LIBDLPACK_RS]
+# Debian's packages of other releases are unpacked into WORK, with their C library, and nothing is
+# installed. Needs no GPU; apt, Debian's mirror, and some 400 MB per version. A version that is not
+# available is reported as not run. The last line is "N passed, N failed".
 set -u
 [ $# -ge 1 ] || { echo "usage: hiprtc.sh WORK [LIBDLPACK_RS]"; exit 2; }
 ours=$(realpath "${2:-target/lib/libdlpack_rs.so}")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# kernels.cu and the compilers of both vendors: kernels.ptx is what NVRTC 11.8 makes of it, ptxas
-# takes it for every GPU since Maxwell without spilling, hiprtc and the newest clang compile the source.
-# BLESS=1 rewrites kernels.ptx. Needs no GPU; python3 with venv, network for pip; hiprtc is in Debian's
-# libamdhip64-5.
+# kernels.cu with the compilers of both vendors: kernels.ptx is the output of NVRTC 11.8, ptxas
+# compiles it for every GPU since Maxwell without spilling, hiprtc and the newest clang compile the
+# source. BLESS=1 rewrites kernels.ptx. Needs no GPU; python3 with venv, network for pip; hiprtc is
+# in Debian's libamdhip64-5.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 gpu=src/device/gpu venv=target/gpu-venv passed=0 failed=0
@@ -27,7 +27,7 @@ fresh=$out/kernels.ptx
   { [ -z "${BLESS:-}" ] || cp "$fresh" "$gpu/kernels.ptx"; } && cmp "$fresh" "$gpu/kernels.ptx"
 result $? "$gpu/kernels.ptx is what NVRTC 11.8 makes of kernels.cu"
 
-# The version that generate.py writes down changes nothing of what becomes of it.
+# The version that generate.py writes does not change the output.
 ptxas=$nvidia/cuda_nvcc/bin/ptxas
 sed 's/^\.version 6\.4$/.version 7.8/' "$gpu/kernels.ptx" >"$out/own.ptx" &&
   ! cmp -s "$out/own.ptx" "$gpu/kernels.ptx" &&
@@ -54,7 +54,7 @@ else
     result $? "hiprtc $arch"
   done
 fi
-# What no hiprtc here knows: newer GPUs, and how many registers.
+# What no installed hiprtc supports: newer GPUs, and the number of registers.
 clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -t - -k 2 -n | tail -n 1)
 clang=${clang:-clang}
 for arch in gfx90a gfx1030 gfx1100; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real runtime of AMD's on a machine without its GPU: the library loads it and says so.
+"""AMD's real runtime on a machine without its GPU: the library loads it and reports that.
 
     no_device.py LIBDLPACK_RS LIBAMDHIP64
 """

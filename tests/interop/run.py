@@ -10,7 +10,8 @@ from it docs/interop.md. A system that cannot be installed counts as failed.
 --fast: the systems that `make test` runs, without environments that take long to install. --tidy:
 environments are removed after use, which needs at most 10 GB instead of 23. --ci: as --tidy, with
 new environments and a time limit; both write to target. Prints the reason if nothing can run at
-all. """
+all.
+"""
 
 import datetime
 import json

@@ -1,5 +1,6 @@
-//! Random chains of views against lists of element places: the view has exactly those elements,
-//! never one outside its base; a chain is its steps one by one; a description is the tensor.
+//! Random chains of views against lists of element offsets: the view has exactly those elements,
+//! never one outside its base; a chain equals its steps one by one; a description equals the
+//! tensor.
 #![allow(clippy::undocumented_unsafe_blocks)] // all: the C API with live tensors of this file
 
 mod model;
@@ -64,7 +65,7 @@ const DTYPES: &[DLDataType] = &[
     dtype(1, 1, 1),
 ];
 
-/// A base over memory that is nowhere: views never look at it.
+/// A base over unmapped memory: views never access it.
 fn base(random: &mut Random) -> (Managed, Model, DLDataType, u64) {
     let dtype = random.of(DTYPES);
     let ndim = random.below(5) as usize;
@@ -117,7 +118,7 @@ fn base(random: &mut Random) -> (Managed, Model, DLDataType, u64) {
     (out, Model::strided(&shape, &used, slot_bits(dtype, flags), 0), dtype, flags)
 }
 
-/// A step, mostly one that can be done, with its arrays.
+/// A step, mostly a valid one, with its arrays.
 struct Given {
     kind: i64,
     axis: i32,
@@ -383,7 +384,7 @@ unsafe fn arrays<'a>(tensor: &DLTensor) -> (&'a [i64], &'a [i64]) {
     (of(tensor.shape), of(tensor.strides))
 }
 
-/// The model of a tensor of ours, its places counted from `origin`.
+/// The model of a tensor of ours, with offsets from `origin`.
 fn model_of(tensor: &DLTensor, flags: u64, origin: i128) -> Model {
     let (shape, strides) = unsafe { arrays(tensor) };
     let used: Vec<i64> =
@@ -424,7 +425,7 @@ fn check_description(base: Managed, base_flags: u64, steps: &[dlrs_view_step], v
     unsafe { assert_eq!(arrays(&out), arrays(tensor)) };
 }
 
-/// What the dtype becomes, so that the model knows the bits of an element.
+/// The resulting dtype, so that the model has the bits of an element.
 fn retyped(dtype: DLDataType, step: &Step) -> DLDataType {
     match *step {
         Step::Bitcast { dtype } => dtype,
@@ -452,7 +453,7 @@ struct Counts {
     kinds: [u32; 18],
 }
 
-/// Whether a step makes READ_ONLY what was not, and nothing else may.
+/// Whether a step must set READ_ONLY, as one that repeats elements does.
 fn repeats(step: &Step, before: &Model, after: &Model) -> bool {
     let answer = match *step {
         Step::ReadOnly => return true,
@@ -468,7 +469,7 @@ fn repeats(step: &Step, before: &Model, after: &Model) -> bool {
     answer
 }
 
-/// One chain: all steps that the model can do, and maybe a last one that it cannot.
+/// One chain: steps that the model supports, and maybe a last one that fails.
 fn chain(random: &mut Random, counts: &mut Counts) {
     let (base, start, mut dtype, mut flags) = base(random);
     let origin = origin_of(base);
@@ -558,7 +559,7 @@ fn chain(random: &mut Random, counts: &mut Counts) {
     }
 }
 
-/// The questions about shared memory, against the places.
+/// The queries about shared memory, against the offsets.
 fn check_sharing(
     base: &DLManagedTensorVersioned,
     view: &DLManagedTensorVersioned,

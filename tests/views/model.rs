@@ -1,4 +1,4 @@
-//! What a view is, said without strides: the list of the places of its elements.
+//! The elements of a view without strides: the list of their offsets.
 
 use dlpack_rs::view::{ALL_AXES, Step};
 
@@ -75,7 +75,7 @@ impl Model {
         model.affine().then_some(model)
     }
 
-    /// Whether strides can say it.
+    /// Whether strides can express it.
     fn affine(&self) -> bool {
         if self.bits.is_empty() {
             return true;

@@ -1,1 +1,1 @@
-/* Nothing of it is needed on Windows. */
+/* Empty: Windows needs nothing of it. */
