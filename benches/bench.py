@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "target" / "bench"
 PARTS = ("copies", "threads", "small", "python")
-TURN = 2e-4  # seconds: what is faster is called several times a turn
+TURN = 2e-4  # seconds: faster copies are called several times per turn
 LEAST = 3  # turns of each contestant
 LONG = 0.05  # seconds a call
 
@@ -63,7 +63,7 @@ def arguments():
 # ---- The builds --------------------------------------------------------------------------------
 
 def build(tree, target, level):
-    """The library of a source tree; with a level as the tests of levels build it."""
+    """The library of a source tree; with a level, built as in the tests of levels."""
     options = ["--features", "levels", "--target-dir", target / "levels"] if level else [
         "--target-dir", target]
     subprocess.run([os.environ.get("CARGO", "cargo"), "build", "--quiet", "--release", "--locked",
@@ -89,7 +89,7 @@ def git(*command):
 
 
 def builds(asked):
-    """The files of the libraries, and what they are: {"ours": file, "base": file}, texts."""
+    """The files of the libraries, and their descriptions: {"ours": file, "base": file}, texts."""
     ours = Path(os.environ.get("DLPACK_RS_LIBRARY", ROOT / "target/lib/libdlpack_rs.so"))
     if asked.level:
         ours = build(ROOT, ROOT / "target", asked.level)
@@ -120,7 +120,7 @@ def processor():
 
 
 def level_of(flags):
-    """The best level of kernels that the processor has."""
+    """The best level of kernels that the processor supports."""
     needs = {"vbmi": {"avx512f", "avx512bw", "avx512vl", "avx512_vbmi", "bmi2"},
              "avx512": {"avx512f", "avx512bw", "avx512vl", "bmi2"}, "avx2": {"avx2", "bmi2"}}
     flags = {"avx512_vbmi" if flag == "avx512vbmi" else flag for flag in flags}
@@ -129,7 +129,7 @@ def level_of(flags):
 
 
 def caches():
-    """The bytes of the first processor's caches of data, the nearest first."""
+    """The sizes in bytes of the first processor's data caches, from L1 on."""
     found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")
     read = [{name: (index / name).read_text().strip() for name in ("level", "type", "size")}
             for index in found]
@@ -146,7 +146,7 @@ def first_line(*command):
 
 
 def installed(*packages):
-    """Those of the packages that are, with their versions."""
+    """The installed packages, with their versions."""
     found = []
     for package in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -175,11 +175,11 @@ def facts(asked, names, peers):
 # ---- Timing ------------------------------------------------------------------------------------
 
 def race(works, seconds, clock, calm=()):
-    """The best seconds a call of each, which take turns until each has had its `seconds`.
+    """The best seconds per call of each, in turns until each has had its `seconds`.
 
-    What the one before left in the caches matters: the order changes with each turn, and a turn
-    begins with a call that does not count, but for what takes so long that its tensors are in none.
-    After a turn of one that is in `calm` its threads get a moment to go to sleep.
+    The previous call's cache contents matter: the order changes with each turn, and a turn
+    begins with an uncounted call, unless the copy takes so long that no cache holds its
+    tensors. After a turn of a member of `calm` its threads get a moment to go to sleep.
     """
     best, spent = dict.fromkeys(works, math.inf), dict.fromkeys(works, 0.0)
     calls = dict.fromkeys(works, 1)
@@ -199,7 +199,7 @@ def race(works, seconds, clock, calm=()):
             passed = time.perf_counter() - passed
             spent[name] += passed
             best[name] = min(best[name], took / calls[name])
-            if turn < 2:  # the first turn of all has one call, and tells roughly how long it takes
+            if turn < 2:  # the first turn of all has one call, which estimates its time
                 calls[name] = max(1, int(TURN * calls[name] / max(passed, 1e-9)))
             if name in calm:
                 time.sleep(0.004)
@@ -213,7 +213,7 @@ def nanoseconds(best):
 
 
 def checked(data, makers):
-    """The contestants that can copy the row, each of which has been seen to do it right."""
+    """The contestants that support the row, each checked for a right result."""
     works = {}
     for name, make in makers.items():
         data.out.fill(1)
@@ -240,7 +240,7 @@ class Bench:
         self.peers = contestants.Peers()
 
     def rows(self, least=0, families=()):
-        """Those asked for, with their memory."""
+        """The requested rows, with their memory."""
         for row in self.workload.rows():
             asked_for = re.search(self.asked.only, f"{row.family} {row.name}")
             if asked_for and (not families or row.family in families):
@@ -284,7 +284,7 @@ class Bench:
                 for data in self.rows(1 << 20, ("llm", "dense"))]
 
     def small(self):
-        """What small.c prints."""
+        """The output of small.c."""
         program = self.who.in_c("small", "-ldl")
         clock = "cpu" if self.asked.cpu else "clock"
         text = subprocess.run([program, clock, str(40 * self.asked.seconds), *self.files.values()],
@@ -300,7 +300,7 @@ class Bench:
         return found
 
     def python(self):
-        """Calls of Python, and the time that a process with the package takes."""
+        """Calls from Python, and the duration of a process with the package."""
         import exchange
 
         names, found = exchange.names(), []

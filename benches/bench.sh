@@ -2,8 +2,8 @@
 # Measures the library next to memcpy, NumPy, torch and others: benches/results, docs/benchmarks.md.
 # `bench.sh --help` lists the options; `make bench` builds the library first.
 #
-# The virtual environment is target/venv-bench; to use one of your own, which is then left as it is,
-# set VENV to its folder. torch may be missing there, and so may be the libraries of benches/peers,
+# The virtual environment is target/venv-bench; VENV selects another folder, which is then left
+# unchanged. torch may be missing there, and so may be the libraries of benches/peers,
 # which are built here (HPTT needs cmake, a C++ compiler and some minutes, once).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

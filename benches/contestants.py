@@ -1,7 +1,8 @@
-"""Who copies: memcpy, builds of libdlpack_rs through their C ABI, NumPy, torch and benches/peers.
+"""The copy functions: memcpy, builds of libdlpack_rs through their C ABI, NumPy, torch and
+benches/peers.
 
-Each is a function without arguments that copies once. C functions are called by ctypes, which keeps
-Python's lock, as NumPy does for small copies. torch and the peers may be missing.
+Each is a function without arguments that copies once. ctypes calls C functions, with the GIL held,
+as NumPy does for small copies. torch and the peers may be missing.
 """
 
 import os
@@ -47,7 +48,7 @@ class Library:
 
 
 def kept(work, *what):
-    """The function, which keeps alive what it has addresses of."""
+    """The function, which keeps the objects of its addresses alive."""
     work.keep = what
     return work
 
@@ -69,7 +70,7 @@ def compact(shape):
 
 @cache
 def in_c(name, *options):
-    """The file that a C source of this folder is compiled to."""
+    """The file compiled from a C source of this folder."""
     BUILT.mkdir(parents=True, exist_ok=True)
     file = BUILT / (name + ("" if "-fPIC" not in options else ".so"))
     source = ROOT / "benches" / f"{name}.c"
@@ -79,7 +80,7 @@ def in_c(name, *options):
 
 
 def memcpy(data, threads=1):
-    """As many bytes as the output has, from other memory; by two threads as a copy makes them."""
+    """A memcpy as large as the output, from other memory; by two threads like a copy."""
     source = np.ones(data.nbytes, np.uint8)
     if threads == 1:
         function = PyDLL(None).memcpy
@@ -94,7 +95,7 @@ def of_numpy(data):
 
 
 def of_torch(data):
-    """None for elements and views that torch does not know."""
+    """None for elements and views that torch does not support."""
     element = data.row.element
     if not (torch and element.torch and all(step >= 0 for step in data.strides)):
         return None
@@ -125,7 +126,7 @@ class Peers:
             self.copiers[title] = partial(self.copier, len(self.copiers))
 
     def copier(self, place, data):
-        """None where that library cannot."""
+        """None where that library does not support it."""
         if data.packed:
             return None
         rank = data.view.ndim

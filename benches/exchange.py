@@ -1,6 +1,6 @@
-"""What one exchange costs in Python: nanoseconds a call, next to NumPy, torch and tvm-ffi.
+"""The cost of one exchange in Python: nanoseconds per call, next to NumPy, torch and tvm-ffi.
 
-float32 of 3 x 4 on the CPU; the call from Python, its result and the release of that included.
+float32 of 3 x 4 on the CPU; includes the call from Python, its result and the result's release.
 """
 
 import os
@@ -24,7 +24,7 @@ try:
 except ImportError:
     tvm_ffi = None
 
-# What; target of ours as a share of the fastest other one; and the calls.
+# Operation; our target as a share of the fastest other one; and the calls.
 ROWS = (
     ("from_dlpack(NumPy array)", 1.0, {"ours": "ours(array)", "NumPy": "numpy(array)",
                                        "torch": "torch(array)", "tvm-ffi": "tvm(array)"}),
@@ -45,7 +45,7 @@ ROWS = (
 
 
 def names():
-    """What the calls see; each exchange has been checked."""
+    """The names in the calls; each exchange has been checked."""
     module, array = py_module.load(), np.arange(12, dtype=np.float32).reshape(3, 4)
     found = {"array": array, "numpy": np.from_dlpack, "ours": module.from_dlpack,
              "t": module.from_dlpack(array), "version": (1, 3),
@@ -75,7 +75,7 @@ def works(calls, found):
 
 
 def processes():
-    """Works for the time of a whole process: of a bare interpreter, and with the package."""
+    """Operations as long as a process: of a bare interpreter, and with the package."""
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     start = partial(subprocess.run, check=True, env={**os.environ, "PYTHONPATH": path})
     return {"bare": lambda: start([sys.executable, "-c", "pass"]),

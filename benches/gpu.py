@@ -23,7 +23,7 @@ import page
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU = 1
-BUSY_NBYTES = 2 << 30  # a copy of so much takes longer than enqueuing what is timed behind it
+BUSY_NBYTES = 2 << 30  # a copy of this size takes longer than enqueuing the measured work
 
 
 class DLDevice(ctypes.Structure):
@@ -60,7 +60,7 @@ class Library:
             raise RuntimeError(f"dlrs_copy_desc: {self.lib.dlrs_status_name(status)}")
 
 
-# What a driver is called, and what it calls what is needed here. HIP tells a copy's way by a number.
+# A driver's file names, and its names of the functions used here. HIP numbers a copy's direction.
 VENDORS = {
     "cuda": {
         "files": ["libcuda.so.1"], "device": 2, "pinned": 3, "title": "CUDA", "plain": "cuMemcpyAsync",
@@ -139,7 +139,7 @@ class Driver:
         self.busy = self.device(2 * BUSY_NBYTES) if self.has_clock else 0
 
     def call(self, what, *arguments):
-        """A function by what it is for; its own name is the vendor's."""
+        """A function by its purpose; the vendors' names differ."""
         self.checked(self.words[what], *arguments)
 
     def checked(self, name, *arguments):
@@ -292,7 +292,7 @@ class Bench:
     # ---- On the device -------------------------------------------------------------------------
 
     def on_device(self, case, dtype, shape, order, target, step=1):
-        """dst = src.permute(order); with step 2 every other element of the last axis of src."""
+        """dst = src.permute(order); with step 2 every second element of the last axis of src."""
         driver = self.driver
         item = ITEM[dtype][1] // 8
         if self.quick:
@@ -316,7 +316,8 @@ class Bench:
             driver.call("free", address)
 
     def check(self, case, src, dst, src_nbytes, nbytes, dtype):
-        """Random bytes there, ours, back; compared with NumPy. The driver's copies take any address."""
+        """Random bytes to the device, our copy, back; compared with NumPy. Driver copies take any
+        address."""
         try:
             import numpy
         except ImportError:
@@ -376,7 +377,7 @@ class Bench:
         driver.call("free", b)
 
     def write(self):
-        """The data file of this card, and the page that page.py makes of all of them."""
+        """The data file of this card, and page.py's page of all of them."""
         card, driver = self.driver.name.split(", driver for ")
         rows = []
         for case, nbytes, ours, limit, target, peers in self.rows:
@@ -437,7 +438,8 @@ def import_cupy():
 
 
 def import_cccl(file):
-    """cub::DeviceCopy over mdspans, where benches/cccl.cu was compiled; what it refuses has no figure."""
+    """cub::DeviceCopy over mdspans, if benches/cccl.cu is compiled; unsupported cases have no
+    figure."""
     try:
         lib = ctypes.CDLL(str(file))
     except OSError as error:

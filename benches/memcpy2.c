@@ -1,4 +1,4 @@
-/* memcpy by two threads, one of which is made for it and joined, as a copy's is: for bench.py. */
+/* memcpy by two threads, one of which is created and joined, as in a copy: for bench.py. */
 #include <pthread.h>
 #include <string.h>
 

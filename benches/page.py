@@ -19,7 +19,7 @@ FIGURES = re.compile(r"(<!-- figures -->\n).*?( *<!-- /figures -->)", re.S)
 PEERS = ("NumPy", "torch", "strided-perm", "HPTT", "transpose")
 LARGE = 64 << 10  # bytes from which a single row is compared with the base
 UNITS = {"malloc + free": "times malloc + free", "memcpy": "ns more than memcpy"}
-# Speeds next to others', below which a row or the mean of a family is listed as missed.
+# Relative speeds below which a row or the mean of a family is listed as missed.
 TO_PEERS, TO_BASE, FAMILY_TO_BASE, SMALL_TO_BASE, GAIN = 0.95, 0.75, 0.95, 1.0, 0.9
 
 INTRODUCTION = """# Benchmarks
@@ -77,7 +77,7 @@ def title(found):
 
 
 def times(row, name, ours="ours"):
-    """How many times as fast as another ours is; None where that was not measured."""
+    """Our speed relative to another; None where that was not measured."""
     return round(row["ns"][name] / row["ns"][ours], 4) if name in row["ns"] else None
 
 
@@ -123,13 +123,13 @@ def size(nbytes):
 
 
 def others(found):
-    """Everyone whom a copy was compared with."""
+    """All contestants with which a copy was compared."""
     present = {name for row in found.get("copies", ()) for name in row["ns"]}
     return [name for name in ("memcpy", *PEERS, "base") if name in present]
 
 
 def summary(found):
-    """Lines for the terminal: by family, geometric mean and least of our speed next to others'."""
+    """Lines for the terminal: by family, geometric mean and minimum of our relative speed."""
     names, rows = others(found), families(found.get("copies", ()))
     lines = [f"{'mean, least':10}" + "".join(f"{name:>14}" for name in names)] if rows else []
     for family, own in rows.items():
@@ -139,7 +139,7 @@ def summary(found):
 
 
 def missed(found):
-    """What falls short of its target, a line for each."""
+    """The missed targets, a line for each."""
     lines, several = [], found["machine"]["threads"]
     for family, rows in families(found.get("copies", ())).items():
         least = SMALL_TO_BASE if family == "small" else FAMILY_TO_BASE
@@ -171,7 +171,7 @@ def missed(found):
 
 
 def cost(row, who="ours"):
-    """What a call of small.c costs, in the unit of its target; None where it was not measured."""
+    """The cost of a call of small.c, in the unit of its target; None where it was not measured."""
     ns, yardstick = row["ns"].get(who), row["ns"][row["yardstick"]]
     if ns is None:
         return None
@@ -179,7 +179,7 @@ def cost(row, who="ours"):
 
 
 def fastest(row):
-    """The fastest one but us."""
+    """The fastest other contestant."""
     return min((name for name in row["ns"] if name != "ours"), key=row["ns"].get)
 
 
@@ -290,7 +290,7 @@ def page(data):
 
 
 def gpu_cases(data, wanted, peers):
-    """The table of the cases that begin as wanted, and columns of each card."""
+    """The table of the cases with a prefix, and columns of each card."""
     cases = {row["case"]: row["target"] for found in data for row in found["rows"]
              if row["case"].startswith(wanted)}
     columns = [(found, name) for found in data for name in ("ours", "limit", *peers)
@@ -322,7 +322,7 @@ def gpu_page(data):
 
 
 def figures(data):
-    """What README.md says: over all machines, or from the least of them to the greatest."""
+    """The figures in README.md: over all machines, or as a range from the least to the greatest."""
     whole = [[row for row in found["copies"] if row["family"] != "packed"] for found in data]
 
     def over(name):

@@ -1,10 +1,10 @@
 /*
- * What calls for small tensors cost through the C ABI, next to malloc + free and to memcpy. Prints
- * a line for each: operation, yardstick, target, and nanoseconds a call of the yardstick, of the
- * library and of the second one. Fields are separated by tabs, an absent one is "-". A target is a
- * multiple of malloc + free, or how many nanoseconds a copy may take more than memcpy.
+ * The cost of calls for small tensors through the C ABI, next to malloc + free and to memcpy.
+ * Prints a line for each: operation, yardstick, target, and nanoseconds per call of the yardstick,
+ * of the library and of the second one. Fields are separated by tabs, an absent one is "-". A
+ * target is a multiple of malloc + free, or the nanoseconds that a copy may take more than memcpy.
  *
- * small clock|cpu SECONDS LIBRARY [SECOND]. All take turns; each figure is the least of many.
+ * small clock|cpu SECONDS LIBRARY [SECOND]. All take turns; each figure is the minimum of many.
  */
 #define _GNU_SOURCE
 #include "dlpack_rs.h"
@@ -20,7 +20,7 @@
   F(dlrs_validate) F(dlrs_clone) F(dlrs_copy) F(dlrs_attach) F(dlrs_view_slice)                  \
   F(dlrs_view_permute) F(dlrs_view_reshape)
 
-/* A library with what is measured on it. A copy is from `from[i]` to `to[i]`. */
+/* A library and its measured objects. A copy is from `from[i]` to `to[i]`. */
 enum { COPIES = 5 };
 typedef struct {
 #define DECLARE(name) __typeof__(name) *name;
@@ -104,7 +104,7 @@ static void reshape(const library *l) {
   l->dlrs_release(t);
 }
 
-/* Layouts whose copies take next to nothing: what is timed is the checks and the choice. */
+/* Layouts whose copies take almost no time: this measures the checks and the choice of the op. */
 static const struct {
   int32_t ndim;
   int64_t shape[4], strides[4];

@@ -1,4 +1,4 @@
-"""The rows of workload.txt: arrays, views of them, and what a right copy holds."""
+"""The rows of workload.txt: arrays, views of them, and the expected result of a copy."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ FILE = Path(__file__).with_name("workload.txt")
 
 @dataclass(frozen=True)
 class Element:
-    """A type of elements: for NumPy (packed ones unpacked), for DLPack, and for torch."""
+    """An element type: for NumPy (packed ones unpacked), for DLPack, and for torch."""
     numpy: str
     code: int
     bits: int
@@ -83,7 +83,7 @@ def rows():
 class Data:
     """A row with its memory: `source` to read, `out` to write, `view` of the values, and `want`.
 
-    `view` has the strides of the copy in elements of its own size; of packed elements it is a view
+    `view` has the strides of the copy in elements; for packed elements it is a view
     of the values, one in each byte. All contestants read and write the same memory.
     """
 
@@ -106,11 +106,11 @@ class Data:
             raise ValueError(f"{row.name}: the first element is inside a byte")
 
     def array(self):
-        """The output as NumPy has it; not of packed elements."""
+        """The output as a NumPy array; not of packed elements."""
         return self.out.view(self.row.element.numpy).reshape(self.view.shape)
 
     def right(self):
-        """Whether the output is what NumPy makes of the view, byte by byte."""
+        """Whether the output equals NumPy's copy of the view, byte by byte."""
         got = self.out
         if self.packed:
             got = unpack(got, self.row.element.bits, self.want.size)
@@ -118,9 +118,9 @@ class Data:
 
 
 def words(nbytes):
-    """Random bytes. As f32 and f64 they are ordinary numbers, since HPTT multiplies them by 1.
+    """Random bytes. As f32 and f64 they are normal numbers, since HPTT multiplies them by 1.
 
-    They repeat after a prime number of words, so that no copy from elsewhere looks right.
+    Their period is a prime number of words, so that a copy from elsewhere has other values.
     """
     block = np.random.default_rng(1).integers(0, 1 << 64, 1_000_003, np.uint64)
     exponents = np.uint64(0x6000000060000000)  # two bits of each, which become 01

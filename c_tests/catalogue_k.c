@@ -273,8 +273,8 @@ static void k11(void) {
   }
 }
 
-/* Two tensors of distinct elements each: the bounded search does not decide whether they overlap.
- * */
+/* Two tensors of distinct elements each: the bounded search does not decide whether they
+ * overlap. */
 static void k11_undecided(void) {
   int64_t shape[12], to_strides[12], from_strides[12];
   int64_t to_nbytes = scattered(12, 11, to_strides), from_nbytes = scattered(12, 7, from_strides);

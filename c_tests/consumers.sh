@@ -105,7 +105,7 @@ for generator in Ninja "Unix Makefiles"; do
   row "add_subdirectory, $generator" add_subdirectory "$generator"
 done
 
-# ---- options and refusals ---------------------------------------------------------------------
+# ---- options and errors -----------------------------------------------------------------------
 consumer() { cmake -S "$root/examples/cmake_consumer" -B "$work/$1" -G Ninja "${@:2}"; }
 static_by_option() {
   consumer static -DCMAKE_PREFIX_PATH="$work/installed" -DDLPACK_RS_USE_STATIC=ON
@@ -313,7 +313,7 @@ row "a subproject's installed program runs" subproject
 row "the README's program, as it stands there" readme
 row "DLPACK_RS_STATIC_EXPORTS: visible again" static_exports
 
-# ---- what is installed ------------------------------------------------------------------------
+# ---- installed files --------------------------------------------------------------------------
 layout() {
   local headers
   mapfile -t headers < <(cd "$root/include" && printf '%s\n' *.h *.hpp)

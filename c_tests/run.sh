@@ -147,7 +147,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         name=$1
         shift
         kinds=all
-        # The library is never unloaded, nor the loader's data about it; each table of a backend
+        # The library and the loader data about it are never freed; each table of a backend
         # that was ever set is kept, and test_growth sets one of every size.
         case $name in lifecycle | test_growth) kinds=definite,indirect,possible ;; esac
         # A handler repairs faults there, and resumes with the registers at the fault.

@@ -3,8 +3,8 @@
  * an access to it is reported by name, and ends the program. POSIX. STACK_KIB sets a larger size,
  * to measure or for a library with larger frames (instrumented, or not optimised).
  *
- * The C library's share grows with the program's thread-local storage: small_stack_own returns it.
- * */
+ * The C library's share grows with the program's thread-local storage: small_stack_own returns
+ * it. */
 #ifndef C_TESTS_SMALL_STACK_H_
 #define C_TESTS_SMALL_STACK_H_
 
@@ -93,8 +93,8 @@ static void *small_stack_start(void *given) {
 
 static void *small_stack_nothing(void *given) { return given; }
 
-/* Runs `work(argument)` there and waits for it; returns how many bytes of the stack were touched.
- * */
+/* Runs `work(argument)` there and waits for it; returns how many bytes of the stack were
+ * touched. */
 static size_t small_stack_run(const char *doing, void (*work)(void *), void *argument) {
   small_stack_call call;
   pthread_attr_t attributes;

@@ -9,7 +9,7 @@
 #define EXT t_device(kDLExtDev, 0)
 #define OPENCL t_device(kDLOpenCL, 0)
 
-enum { DENSE, ROWS, STRIDED }; /* what the stand-in can copy */
+enum { DENSE, ROWS, STRIDED }; /* what the stand-in supports */
 
 typedef struct Object { /* behind a handle */
   unsigned char *bytes;
@@ -570,7 +570,7 @@ static void asked(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, NULL, ERR));
 }
 
-/* The driver knows 400 bytes from 4 before any address, of ext_dev:0. */
+/* The driver reports 400 bytes from 4 before any address, of ext_dev:0. */
 static void driver_level(void) {
   int64_t n = 99, more = 100;
   DLTensor tensor = t_describe((void *)(uintptr_t)4096, F32, 1, &n, NULL);

@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the numbers.
- * */
+/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the
+ * numbers. */
 
 typedef struct made {
   DLManagedTensorVersioned managed;

@@ -211,7 +211,7 @@ static void get(const side *s, int64_t n, unsigned char *element) {
   move_bits(element, 0, s->bytes, place_of(s, n), s->item);
 }
 
-/* Into `bytes`, laid out as those of the tensor, from where bits beside the element come. */
+/* Writes into `bytes`, with the tensor's layout; other bits there are unchanged. */
 static void put(const side *s, unsigned char *bytes, int64_t n, const unsigned char *element) {
   int64_t at = place_of(s, n);
   move_bits(bytes, at, element, 0, s->item);

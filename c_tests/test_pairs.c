@@ -52,8 +52,8 @@ static void f_read_only(side *s) { s->managed.flags = DLPACK_FLAG_BITMASK_READ_O
 static void f_unserved(side *s) { s->managed.dl_tensor.device.device_type = kDLHexagon; }
 static void f_overlap(side *s) { s->strides[0] = 0; }
 
-/* Found in this order: while one tensor is read, in the comparison of the two, before a copy, last.
- * */
+/* Found in this order: while one tensor is read, in the comparison of the two, before a copy,
+ * last. */
 enum when { READ = 1, FIT, MOVE, MEMORY };
 /* Applies to: any tensor; a written one; the second of two. */
 enum whom { ANYBODY, WRITTEN };

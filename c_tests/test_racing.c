@@ -305,7 +305,7 @@ static const char *const others[] = {
     "dlrs_view_flip", "dlrs_view_lanes", "dlrs_view_narrow", "dlrs_view_normalize",
     "dlrs_view_read_only", "dlrs_view_select", "dlrs_view_slice", "dlrs_view_squeeze",
     "dlrs_view_transpose", "dlrs_view_unfold", "dlrs_view_unsqueeze",
-    /* They need an interpreter; tensors come as by dlrs_import_take and dlrs_to_legacy_take. */
+    /* They need an interpreter; tensors are read as by dlrs_import_take and dlrs_to_legacy_take. */
     "dlrs_exchange_api_from_type", "dlrs_py_capsule_consume", "dlrs_py_capsule_new_legacy_take",
     "dlrs_py_capsule_new_take", "dlrs_py_error_set", "dlrs_py_error_set_as", "dlrs_py_export",
     "dlrs_py_export_desc", "dlrs_py_holder_get", "dlrs_py_holder_new_take", "dlrs_py_import",
@@ -505,8 +505,8 @@ static void let_go(void) {
   out_legacy = NULL;
 }
 
-/* The two operands: the changing one is the source, or the target, or shares its extents with it.
- * */
+/* The two operands: the changing one is the source, or the target, or shares its extents with
+ * it. */
 static void place(const row *r, int side) {
   const size_t item = ((size_t)r->still_bits * (size_t)r->still_lanes + 7) / 8;
   const int shared = r->operands == 3;

@@ -353,7 +353,7 @@ static struct function {
     {"dlrs_import_take", imports, MAKES, 0, ""},
     {"dlrs_cast, equal dtypes", casts, WRITES, 0, ""},
     {"dlrs_copy_explain", explains, LOOKS, 0, ""},
-    {"dlrs_equal", compares, LOOKS, 0, ""}, /* of what the cast before has made */
+    {"dlrs_equal", compares, LOOKS, 0, ""}, /* of the previous cast's result */
     {"dlrs_max_diff", finds_difference, LOOKS, 0, ""},
 };
 static struct function converts = {"dlrs_cast to another dtype", casts, WRITES, 0, ""};

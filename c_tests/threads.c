@@ -40,7 +40,7 @@ static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   CHECK(pthread_attr_setstacksize(&attributes, nbytes > least ? nbytes : least) == 0);
   started = pthread_create(&thread, &attributes, start, argument);
   if (started == 0) pthread_join(thread, NULL);
-  CHECK(started == 0); /* not beside the thread, which counts as well */
+  CHECK(started == 0); /* not concurrently with the thread, which counts as well */
   pthread_attr_destroy(&attributes);
 }
 

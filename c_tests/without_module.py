@@ -22,6 +22,6 @@ assert tensor.contents.dl_tensor.data == source.buffer_info()[0]
 capsule = ctypes.py_object()
 assert python.dlrs_py_capsule_new_take(ctypes.byref(tensor), ctypes.byref(capsule), None) == 0
 assert "dltensor_versioned" in repr(capsule.value)
-ctypes.pythonapi.Py_DecRef(capsule)  # what was given to us
+ctypes.pythonapi.Py_DecRef(capsule)  # what we received
 del capsule
 source.append(3.0)  # the buffer is released

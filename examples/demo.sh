@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The library at work: built in release mode, found by a C and C++ project with CMake, and used from
-# Python. Everything goes below target/. Only the first needs more than Rust and a C compiler; what is
-# missing for the others is named, and they are left out.
+# A demonstration of the library: built in release mode, found by a C and C++ project with CMake,
+# and used from Python. Everything is written below target/. Only the first needs just Rust and a C
+# compiler; missing programs for the others are named, and these are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quiet() { "$@" >target/demo.log 2>&1 || { cat target/demo.log; exit 1; }; }
@@ -20,7 +20,7 @@ target/hello
 
 echo "== A C and C++ project that finds it with CMake (examples/cmake_consumer)"
 if has cmake && has make && has g++; then
-  # What make build has built: without the Python module it would be built once more.
+  # The result of make build: without the Python module it would be built once more.
   quiet cmake -S . -B target/cmake -DDLPACK_RS_CARGO_TARGET_DIR="$PWD/target/module" \
     -DDLPACK_RS_CARGO_FLAGS=--features=module
   quiet cmake --build target/cmake

@@ -45,7 +45,7 @@ for source in examples/c/*.c examples/cpp/*.cpp; do
     failed=$((failed + 1)); cat "$out/log"; echo "FAIL  $source"
   fi
 done
-# Between processes: what these cannot run they say.
+# Between processes: these print what they cannot run.
 for script in examples/shared_memory/run.sh examples/mpi/run.sh; do
   "$script" "$include" "$lib" >"$out/log" 2>&1 && status=0 || status=1
   cat "$out/log"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the fuzz targets with libFuzzer and AddressSanitizer, without cargo-fuzz, and prints the
-# folder they lie in. Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any.
-# Debian's Rust comes without their runtimes.
+# Builds the fuzz targets with libFuzzer and AddressSanitizer, without cargo-fuzz, and prints their
+# folder. Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 enables them in any.
+# Debian's Rust lacks their runtimes.
 set -eu
 cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-$PWD/../target}/fuzz

@@ -12,7 +12,7 @@ triple=$1; shift
 build=$out/build-$triple prefix=$out/$name-$triple
 rm -rf "$build" "$prefix"
 source=$root strip=strip
-# The folders of platforms/: what was built there is not built again.
+# The folders of platforms/: existing builds there are reused.
 case $triple in
 aarch64-*) dir=$root/target/cross/aarch64/cargo gnu=aarch64-linux-gnu processor=aarch64 ;;
 riscv64gc-*) dir=$root/target/cross/riscv64/cargo gnu=riscv64-linux-gnu processor=riscv64 ;;
@@ -33,14 +33,14 @@ if [ "$triple" = x86_64-unknown-linux-gnu ]; then
   run=(isolated env "CARGO_HOME=$out/home" "RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}")
   tools
   if "$tools/bin/python" -m ziglang version >/dev/null 2>&1; then
-    # zig adds the index of unwind tables, which build.rs leaves out, unless told of none.
+    # zig adds the index of unwind tables, which build.rs leaves out, unless disabled.
     printf '#!/bin/sh\nexec "%s" -m ziglang cc -target x86_64-linux-gnu.2.17 %s "$@"\n' \
       "$tools/bin/python" "-fno-unwind-tables -fno-asynchronous-unwind-tables" >"$out/linker"
     chmod +x "$out/linker"
     run+=("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=$out/linker")
   fi
 else
-  # Rust's own sources of `core`: platforms/common.sh finds a compiler that has them.
+  # Rust's sources of `core`: platforms/common.sh finds a compiler that has them.
   . platforms/common.sh
   find_rust
   export RUSTC

@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: names, rows, archives that have the same bytes each time.
+# Sourced by the scripts beside it: names, rows, reproducible archives.
 # shellcheck shell=bash disable=SC2034
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
@@ -9,7 +9,7 @@ name=dlpack_rs-$version
 repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 cargo=$(command -v cargo)
 unset DESTDIR CMAKE_PREFIX_PATH CARGO_TARGET_DIR CARGO_BUILD_TARGET
-# One date for all that is packed: the commit's.
+# One date for all packed files: the commit's.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 mkdir -p "$out"
@@ -31,13 +31,13 @@ row() {
 not_run() { echo "$*"; exit 77; }
 fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; }
 
-# pack FOLDER ARCHIVE: FOLDER as .tar.gz, with nothing in it of this machine, user or hour.
+# pack FOLDER ARCHIVE: FOLDER as .tar.gz, independent of machine, user and time.
 pack() {
   tar c -C "$(dirname "$1")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
     --numeric-owner --mode=u+rw,go=rX --format=gnu "$(basename "$1")" | gzip -9n >"$2"
 }
 
-# Tools from the package index, in a folder of their own; TOOLS names one that is there.
+# Tools from the package index, in a separate folder; TOOLS names an existing one.
 tools() {
   tools=${TOOLS:-$out/tools}
   [ -n "${TOOLS:-}" ] && return
@@ -46,7 +46,7 @@ tools() {
   "$tools/bin/pip" install --quiet --disable-pip-version-check -r packaging/requirements.txt
   cp packaging/requirements.txt "$tools/done"
 }
-# Runs a command without a network, where we may; it must not need one anywhere.
+# Runs a command without a network, where permitted; it must not need one anywhere.
 isolated() {
   if unshare -rn true 2>/dev/null; then unshare -rn "$@"; else "$@"; fi
 }

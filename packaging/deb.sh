@@ -10,7 +10,7 @@ arch=$(dpkg --print-architecture) multiarch=$(gcc -print-multiarch)
 rm -rf "$work"
 cmake -S "$out/src/$name" -B "$build" -DCMAKE_INSTALL_LIBDIR="lib/$multiarch" \
   -DCMAKE_INSTALL_PREFIX=/usr -DDLPACK_RS_CARGO_FLAGS=--offline
-# Nothing is compiled: the same library, laid out otherwise.
+# Nothing is compiled: the same library, in other folders.
 touch_nothing=(env "CARGO_HOME=$out/home")
 [ ! -x "$out/linker" ] ||
   touch_nothing+=("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=$out/linker")

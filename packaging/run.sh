@@ -36,7 +36,7 @@ native_archive() { # built without a network and without crates; used from where
   tar xzf "$out/$name-$native.tar.gz" -C "$out/moved"
   lean "$out/moved/$name-$native/lib/libdlpack_rs.so.$version"
   consumer "$out/moved/$name-$native" "$out/moved/build"
-  # No file says where it was built.
+  # No file contains its build folder.
   fails grep -rlF -e "$root" "$out/moved/$name-$native"
 }
 other_archive() { # other_archive TRIPLE COMPILER PACKAGE
@@ -124,7 +124,7 @@ step_conan() { row "conan create" conan_create; }
 
 vcpkg_port() { # the portfile by CMake, with stand-ins of the functions that vcpkg would give it
   local port=$out/vcpkg/ports/dlpack-rs
-  # What cargo built stays, for the other kind of library.
+  # cargo's build is kept, for the other kind of library.
   rm -rf "$out/vcpkg"/{ports,packages,test} "$out/vcpkg/build/rel" && mkdir -p "$port"
   expand packaging/vcpkg/vcpkg.json.in "$port/vcpkg.json"
   expand packaging/vcpkg/portfile.cmake.in "$port/portfile.cmake"

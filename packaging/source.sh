@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The release archive of the sources, target/packages/dlpack_rs-VERSION-src.tar.gz: what HEAD has
-# but for the generator of the headers, with the crate libc in vendor/, so that a build needs no
+# The release archive of the sources, target/packages/dlpack_rs-VERSION-src.tar.gz: HEAD without
+# the generator of the headers, with the crate libc in vendor/, so that a build needs no
 # network. The same commit gives the same bytes.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -11,7 +11,7 @@ git archive HEAD | tar x -C "$work/$name"
 cd "$work/$name"
 rm -rf headers .ci
 sed -i 's/^members = .*/members = [".", "cdylib", "kernels"]/' Cargo.toml
-# What is left of the lock file has the versions that it had.
+# The rest of the lock file keeps its versions.
 cargo update --quiet --workspace
 diff <(grep -A3 '^name = "libc"' Cargo.lock) <(grep -A3 '^name = "libc"' "$root/Cargo.lock")
 cargo vendor --quiet --locked vendor >/dev/null

@@ -8,9 +8,9 @@ tests=${DLRS_C_TESTS:-$root/c_tests}
 export CARGO_TARGET_DIR=$target_dir
 
 passed=0 failed=0
-# row NAME COMMAND...: one line; what a failed command said comes before it. A command that prints
-# "N passed, M failed" has that in its line. Leaves `true` or `false` in $worked: where a row is a
-# condition, in `row ... || return`, bash would go on after a failed line of the command.
+# row NAME COMMAND...: one line; a failed command's output comes before it. The counts of a command
+# that prints "N passed, M failed" are in its line. Sets $worked to `true` or `false`: where a row
+# is a condition, in `row ... || return`, bash would continue after a failed line of the command.
 row() {
   local name=$1 start=$SECONDS log count; shift
   log=$(mktemp)
@@ -33,7 +33,7 @@ totals() {
   [ $failed -eq 0 ] && [ $passed -gt 0 ]
 }
 
-# need TOOL:PACKAGE...: ends with what to install when a tool is not there.
+# need TOOL:PACKAGE...: exits with the packages to install when a tool is missing.
 need() {
   local pair missing=
   for pair in "$@"; do
@@ -46,7 +46,7 @@ need() {
 }
 
 # A compiler that can build `core` for any target: one with its sources. DLRS_RUSTC and DLRS_CARGO
-# choose another one.
+# select another one.
 find_rust() {
   local candidate
   for candidate in "${DLRS_RUSTC:-}" rustc /usr/bin/rustc; do
@@ -67,7 +67,7 @@ find_rust() {
 # build TARGET LINKER [WHAT [ARGUMENT...]]: cargo build of the shipped library for a target.
 build() {
   local name=${1^^}
-  # The whole path, as CMake gives it: for another name cargo would build everything again.
+  # The full path, as CMake passes it: for another name cargo would build everything again.
   export "CARGO_TARGET_${name//-/_}_LINKER=$(command -v "$2")"
   "$cargo" "${3:-build}" --release --locked -p dlpack_rs_cdylib --target "$1" -Zbuild-std=core \
     "${@:4}"

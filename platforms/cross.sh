@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The C and C++ tests on machines of other kinds, under qemu-user: `cross.sh [aarch64|i686|armv7|
+# The C and C++ tests on other architectures, under qemu-user: `cross.sh [aarch64|i686|armv7|
 # s390x|powerpc64|riscv64]...`; riscv64 only where it is named. i686 is not emulated: the processor
-# of this machine runs it, so with all its vector instructions (and qemu-i386 7.2 hangs in these
+# of this machine runs it, with all its vector instructions (and qemu-i386 7.2 hangs in these
 # tests). DLRS_CROSS_STD=1 adds the Rust test of the copy engine at every level of instructions,
-# which needs std for the target: a minute more each. As many targets at a time as there are
+# which needs std for the target: a minute more each. Runs as many targets at a time as there are
 # processors. One line a row; ends with `cross: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 
@@ -37,9 +37,9 @@ make_library() {
   cp "$out/libdlpack_rs.so" "$out/libcopy.so"
   ln -sf libdlpack_rs.so "$out/$soname"
 }
-# Law 6 holds here as well: no thread-local storage, and nothing that only a panic needs. But
-# `core` itself keeps one check, of an index into its own buffer, where it formats 64-bit integers
-# with 32-bit registers: there, and only there, a call of a panic is let pass.
+# Law 6 applies here as well: no thread-local storage, and no code that only a panic needs. But
+# `core` keeps one check, of an index into its buffer, where it formats 64-bit integers with
+# 32-bit registers: there, and only there, a call of a panic is accepted.
 lean() {
   local lib=$out/libdlpack_rs.so
   readelf -Wd "$lib" | grep -F "[$soname]"
@@ -101,8 +101,8 @@ program() { # program RUNNER SOURCE
     test_small_world) "$1" "$exe" 13 ;;
     test_elements) "$1" "$exe" 200 ;;
     test_far) "$1" "$exe" 100 ;;
-    # The kernels that are chosen elsewhere are the portable ones, which c_tests/levels runs at full
-    # length: what is new is the order of bytes, and 32 bits.
+    # Elsewhere the portable kernels are used, which c_tests/levels runs at full length: only the
+    # order of bytes and 32 bits are new.
     test_engine) case $triple in
       aarch64* | i686*) "$1" "$exe" ;;
       *) "$1" "$exe" 1000 ;;
@@ -110,7 +110,7 @@ program() { # program RUNNER SOURCE
     *) "$1" "$exe" ;;
   esac
 }
-# The engine at every level of instructions, which only Rust can choose.
+# The engine at every level of instructions, which only Rust can select.
 rust_engine() {
   local name=${triple^^}
   export "CARGO_TARGET_${name//-/_}_LINKER=$gnu-gcc"
@@ -161,7 +161,7 @@ else
   while read -r p f; do
     passed=$((passed + p)) failed=$((failed + f))
   done < <(sed -n "$each" "$log")
-  # One that ended without its counts has failed.
+  # A target without counts has failed.
   failed=$((failed + $# - $(sed -n "$each" "$log" | wc -l)))
   rm -f "$log"
   totals cross

@@ -31,7 +31,7 @@ lean() { # law 6: no thread-local storage, no start-up code, nothing that only a
   llvm-nm --undefined-only "$out/$1.dylib" | awk '{ print $NF }' | sort >"$out/$1.imports"
   cat "$out/$1.imports"
   if grep -E '^_(abort|_Unwind|_tlv_bootstrap)' "$out/$1.imports"; then return 1; fi
-  # The names are those of Linux, and what compilers for this platform call.
+  # The names are those of Linux, and those that compilers for this platform call.
   sed 's/^_//' "$out/$1.imports" | grep -vxF -f c_tests/imports.txt |
     grep -vxE '__udivti3|(__)?bzero|memcmp|memset_pattern16|dyld_stub_binder' \
       >"$out/unexpected.txt" || true

@@ -1,9 +1,9 @@
-/* Stands in for the two things that a library takes from Microsoft's msvcrt.lib itself, so that one
- * can be linked without it: that floating point is used, and the probe of large stack frames. */
+/* Replaces the two symbols of Microsoft's msvcrt.lib that a library needs, so that one can be
+ * linked without it: the marker of floating point use, and the probe of large stack frames. */
 int _fltused = 0x9875;
 
-/* rax has the size of the frame; only r10, r11 and the flags may change. Every page down to the
- * frame's end is touched in turn, because the guard page below the stack moves one at a time. */
+/* rax has the size of the frame; only r10, r11 and the flags may change. Touches every page down to
+ * the frame's end in order, because the guard page below the stack moves one at a time. */
 __asm__(
     ".globl __chkstk\n"
     "__chkstk:\n"

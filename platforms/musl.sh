@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The library for musl (Alpine's C library) and the C tests with it, run by this processor. C++ needs
-# a libstdc++ for musl, which Debian has not: those tests are not run. One line a row; ends with
+# a libstdc++ for musl, which Debian lacks: those tests are not run. One line a row; ends with
 # `musl: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# The library for Windows and the C and C++ tests with it, run by wine. Wine is not Windows: what
-# passes here has been seen to work with wine's loader, threads and C run-time only. Each test
-# program is linked, delay-loaded, and loaded by LoadLibrary. For a file of c_tests/ that Windows
-# needs otherwise, c_tests/windows/ has one of the same name. Then the same programs with the DLL
-# for MSVC, as far as it can be had without Microsoft's tools. One line a row; ends with
+# The library for Windows and the C and C++ tests with it, run by wine. Wine is not Windows: a pass
+# here applies to wine's loader, threads and C run-time only. Each test program is linked,
+# delay-loaded, and loaded by LoadLibrary. Where Windows needs another version of a file of
+# c_tests/, c_tests/windows/ has one of the same name. Then the same programs with the DLL for MSVC,
+# as far as it is available without Microsoft's tools. One line a row; ends with
 # `windows: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 
 triple=x86_64-pc-windows-gnu gnu=x86_64-w64-mingw32
 out=$target_dir/windows
 export WINEPREFIX=${WINEPREFIX:-$target_dir/wine} WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
-# A folder of its own, because cargo locks it.
+# A separate folder, because cargo locks it.
 target_dir=$out/cargo CARGO_TARGET_DIR=$out/cargo
 
-# In the program's folder, with its DLLs. Once in some 3,000 times wine 8.0 itself ends with status
-# 1 before the program has begun, without a word (seen with one that only prints a line, too): such
-# a run is repeated, twice at most, and told at the end. Ours all print something.
+# In the program's folder, with its DLLs. Once in some 3,000 times wine 8.0 ends with status 1
+# before the program's start, without output (also with one that only prints a line): such a run is
+# repeated, twice at most, and reported at the end. Our programs all print something.
 in_wine() {
   local try status said=$out/said.txt
   for try in 1 2 3; do
@@ -45,7 +45,7 @@ make_library() {
     "$target_dir/$triple/release/libdlpack_rs.a" "$out/libdlpack_rs.a"
   cp "$out/dlpack_rs.dll" "$out/copy.dll"
 }
-# The list of exports in the form that dlltool, lib.exe and llvm-lib read.
+# The list of exports in the format that dlltool, lib.exe and llvm-lib read.
 make_def() {
   { echo "LIBRARY dlpack_rs.dll"; echo EXPORTS; sed 's/^/  /' include/exports.txt; } \
     >"$out/dlpack_rs.def"
@@ -55,12 +55,12 @@ exported() { # exported DLL
   $gnu-objdump -p "$1" | sed -n '/Ordinal\/Name Pointer/,/^$/s/.*\] //p' |
     grep -v '^Table$' | sort | diff include/exports.txt -
 }
-# Law 6: these names and no others; no thread-local storage; nothing runs when it is loaded.
+# Law 6: exactly these names; no thread-local storage; no code runs at load time.
 lean() { # lean DLL
   $gnu-objdump -p "$1" >"$out/headers.txt"
   sed -n 's/^\t[0-9a-f]\+\t \+[0-9]\+ \+\([A-Za-z_]\w*\).*/\1/p' "$out/headers.txt" |
     LC_ALL=C sort >"$out/imports.txt"
-  # A compiler may do without some of them.
+  # Some compilers need only some of them.
   LC_ALL=C comm -13 c_tests/windows/imports.txt "$out/imports.txt" | tee "$out/unexpected.txt"
   [ ! -s "$out/unexpected.txt" ]
   grep -E '^AddressOfEntryPoint\s+0+$' "$out/headers.txt"
@@ -96,7 +96,7 @@ compile_parts() {
   done
   rm -f "$out/libparts.a"
   (cd "$out" && $gnu-ar rcs libparts.a $(parts | sed 's|.*/\(.*\)\.c|\1.o|'))
-  # LoadLibrary: what the linker would have filled in is filled in by hand.
+  # LoadLibrary: the program fills in the addresses that the linker would have.
   { echo '#define WIN32_LEAN_AND_MEAN'
     echo '#include <windows.h>'
     sed 's/.*/void *__imp_&;/' include/exports.txt
@@ -120,11 +120,11 @@ program() { # program MODE SOURCE: compiled once, as `linked`, which comes first
   local exe=$out/$name-$1.exe object=$out/$name-program.o
   case $1 in
     linked) library=$out/libdlpack_rs.dll.a ;;
-    # The same library: what differs is how its functions are found.
+    # The same library: only the lookup of its functions differs.
     delayed) library="$out/libdlpack_rs_delay.a -ldelayimp" cases=400 ;;
     loaded) library=$out/loader.o cases=400 ;;
   esac
-  # C++ allocates in a library of its own.
+  # C++ allocates in a separate library.
   case $2 in *.cpp) compiler=$gnu-g++ standard=c++17 wrapped= ;; esac
   grep -qF harness.h "$2" || wrapped=
   [ "$1" != linked ] || $compiler -std=$standard "${flags[@]}" -c "$2" -o "$object"
@@ -170,8 +170,8 @@ cmake_package() {
   if uses_dll "$out/consumer/hello_c_static.exe"; then return 1; fi
 }
 
-# What can be said about MSVC without it. Microsoft's import libraries are replaced by some that
-# have the names we import and no others, its linker by LLVM's.
+# The checks for MSVC that are possible without it. Import libraries with exactly the imported names
+# replace Microsoft's, LLVM's linker replaces theirs.
 msvc=$out/msvc
 import_library() { # import_library FILE DLL PATTERN
   { echo "LIBRARY $2"; echo EXPORTS; grep -E "$3" c_tests/windows/imports.txt; } >"$msvc/$1.def"
@@ -218,8 +218,8 @@ need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 w
   cmake:cmake ninja:ninja-build clang:clang lld-link:lld
 mkdir -p "$WINEPREFIX" "$out"
 : >"$out/again.txt"
-# One server for all programs: left alone, it goes and comes between them, and a program that calls
-# it just then fails.
+# One server for all programs: by default it stops and starts between them, and a program that calls
+# it at that moment fails.
 "$server" -p >/dev/null 2>&1 </dev/null
 trap '"$server" -k' EXIT
 row "wine starts" "$wine" wineboot --init

@@ -14,7 +14,7 @@ from cffi.recompiler import Recompiler
 
 
 def texts():
-    """What each generated file is to hold."""
+    """The expected content of each generated file."""
     raw = "".join((headers["include"]() / name).read_text()
                   for name in ("dlpack.h", "dlpack_rs.h"))
     model = Model(headers["cdef"](), raw, headers["prototypes"]())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes conform/rules.h: the rules of the Python kit that the C kit judges, too.
+"""Writes conform/rules.h: the rules of the Python kit that the C kit checks, too.
 
     generate_conform.py [--check]
 
-Identifier, severity, source and text of a rule are written down once, where
+Identifier, severity, source and text of a rule are defined once, where
 python/dlpack_rs/conform registers its check. The C kit has the rules for which its sources
 define RULE(id).
 """
@@ -45,7 +45,7 @@ TAIL = """
 
 
 def judged():
-    """Identifiers with a judge in C, in the order of the Python kit."""
+    """Identifiers with a check in C, in the order of the Python kit."""
     found = [name for path in sorted(FOLDER.glob("*.c"))
              for name in re.findall(r"^RULE\((\w+)\)", path.read_text(), re.M)]
     unknown = set(found) - set(CHECKS)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the two commands of README.md in a bare Debian or Ubuntu that has make, a C compiler and
-# python3, and says how long each took: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
+# python3, and prints their durations: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
 #
-# SUITE is bookworm, trixie, or Ubuntu's jammy or noble; GOALs are `demo` unless some are named. SETUP
-# is handed on. The tree is cloned, with what is not committed yet. Needs root, network, and
-# mmdebstrap or debootstrap (Ubuntu: mmdebstrap); the root is made once, below target/clean, and
-# unpacked afresh each time.
+# SUITE is bookworm, trixie, or Ubuntu's jammy or noble; the default GOAL is `demo`. SETUP is passed
+# on. The tree is cloned, with uncommitted changes. Needs root, network, and mmdebstrap or
+# debootstrap (Ubuntu: mmdebstrap); the root is created once, below target/clean, and unpacked for
+# each run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${1:-bookworm}

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Mutation testing: the code changed in one place at a time; the tests must notice.
+"""Mutation testing: the code is changed in one place at a time; a test must fail.
 
     mutants.py [--engine] [--share K/N] [--shuffle SEED] [--minutes M] [--jobs J] [--file GLOB ...]
                [--again LOG]
 
-cargo-mutants says what to change. Each change is built into a shared library (fast, not as it is
+cargo-mutants lists the changes. Each change is built into a shared library (fast, not as it is
 shipped) in a copy of the tree, and the C test programs run against it, at most TIME_MOST seconds
-each; what they let pass meets the Rust tests. With `--engine` it is the copy engine that is changed,
-and its own tests are asked. `--share K/N` takes every N-th change, from the K-th on, `--shuffle`
-after they were put in a random order; `--again LOG` those that a former run calls missed; after M
-minutes no further one is begun. One line for each that nobody noticed, unless it stands in
-mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N failed`. A
-line of mutants.txt that is no change of the code any more ends the run before it begins.
+each; if they pass, the Rust tests run. With `--engine` the copy engine is changed, and its tests
+run. `--share K/N` takes every N-th change, from the K-th on, `--shuffle` after a random reordering;
+`--again LOG` those that a former run lists as missed; after M minutes no further one is started.
+One line for each undetected change, unless mutants.txt has it, with the reason why no caller can
+observe it; the last line is `N passed, N failed`. A line of mutants.txt that is no longer a change
+of the code ends the run before it begins.
 """
 
 import argparse

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Finds out, before anything is built, all that `make GOAL...` needs and this machine lacks:
+# Checks, before anything is built, for all that `make GOAL...` needs and this machine lacks:
 #
 #   tests/setup.sh GOAL...
 #
-# As root, or where sudo asks for no password, it is installed: by apt-get, Rust by rustup where
-# that is. Elsewhere CMake and ninja come from PyPI, below target/, and for the rest the line that
-# installs it is printed. SETUP says otherwise:
+# As root, or where sudo needs no password, it is installed: by apt-get, Rust by rustup where
+# that exists. Elsewhere CMake and ninja come from PyPI, below target/, and for the rest the command
+# that installs it is printed. SETUP changes this:
 #   SETUP=yes   sudo may ask for a password
 #   SETUP=no    nothing is installed
-#   SETUP=all   also what the tests can do without (they say what was not run, and why)
+#   SETUP=all   also optional programs of the tests (which print what was not run, and why)
 set -u
 cd "$(dirname "$0")/.." || exit 1
 tools=$PWD/target/tools
@@ -55,7 +55,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
   esac
 }
 
-# ---- what is there -------------------------------------------------------------------------------
+# ---- installed programs --------------------------------------------------------------------------
 rust_version() { "$cargo" --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p'; }
 at_least() { [ -n "$2" ] && printf '%s\n' "$1" "$2" | sort -C -V; } # at_least LEAST VERSION
 there() { # there PROBE
@@ -188,7 +188,7 @@ if [ "${#install[@]}" -gt 0 ] && [ "${SETUP:-}" != no ]; then
   hash -r
 fi
 
-# ---- what is still lacking -----------------------------------------------------------------------
+# ---- missing programs ----------------------------------------------------------------------------
 # shellcheck disable=SC2086
 look $wants
 if [ "${#lacking[@]}" -gt 0 ]; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the test steps given, each a command line, several at a time; goes on after a failure. What a
-# step said is printed whole when it ends, below its header. Then a table, in the order given, of
-# how long each took and how much processor time, and the counts of all together, as
-# `N passed, N failed`. A step whose script does not exist counts as failed; one that says
-# `...: not run, because ...` is shown with all such lines. Lines of a failed step that look like the reason are
-# repeated below the table.
+# Runs the test steps given, each a command line, several at a time; continues after a failure. A
+# step's output is printed whole when it ends, below its header. Then a table, in the order given,
+# of each step's duration and processor time, and the total counts, as `N passed, N failed`. A step
+# whose script does not exist counts as failed; for one that prints `...: not run, because ...` all
+# such lines are shown. Lines of a failed step that look like the reason are repeated below the
+# table.
 #
 #   steps.sh [--all [--but WORD]...] STEP...
 #

@@ -1,6 +1,6 @@
 /* The conformance kit finds faults: a library with one planted fault for each row, and each rule
- * fails at least once; the same library without a fault passes all. Ends with "N passed, N failed".
- * */
+ * fails at least once; the same library without a fault passes all. Ends with "N passed, N
+ * failed". */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,14 +1,16 @@
 #!/bin/sh
 # The device layer on a real GPU: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse
-#   test      the catalogue's rows, the threads and what is recorded for tensors, the same programs as
+#   test      the catalogue's rows, the threads and events recorded for tensors, the same programs
+#   as
 #             on the stand-ins; torch, CuPy and JAX; CUDA: a trace of driver calls, with which the
-#             stand-in must agree (written to c_tests/standin/trace_cuda.txt when there is none yet)
-#   sanitize  CUDA: the catalogue's rows under compute-sanitizer, those of kernels by all its tools
+#             stand-in must agree (written to c_tests/standin/trace_cuda.txt if there is none)
+#   sanitize  CUDA: the catalogue's rows under compute-sanitizer, those of kernels with all its
+#   tools
 #   bench     benches/gpu.py, which writes benches/results/gpu and docs/benchmarks-gpu.md
 #   build     only builds, into target/cuda or target/rocm
-#   rehearse  test and a short bench on the stand-in, to try this script where there is no GPU
-# Without cargo and gcc what an earlier `build` left in target/cuda or target/rocm is used: so it also
-# runs on a machine that has nothing but a driver and Python.
+#   rehearse  test and a short bench on the stand-in, to try this script without a GPU
+# Without cargo and gcc an earlier `build` in target/cuda or target/rocm is used, so that a machine
+# with only a driver and Python suffices.
 # Closes with "N passed, N failed", or "not run: ..." and exit status 3.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2

@@ -696,7 +696,7 @@ static int point(const scenario *it, int what, long k, int code) {
   settle();
   if (what == STANDIN_FAIL_ALWAYS) {
     /* A cached buffer that the device may still use is not freed when nothing can wait for it; the
-        * next call has made another one. */
+     * next call has made another one. */
     after = gpu_now();
     long more = after.stats.pinned - before.stats.pinned;
     if (more > 0 && more <= 2) {

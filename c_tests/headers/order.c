@@ -1,5 +1,5 @@
-/* Two headers in one unit, in the order that the macros select: the second adds, never conflicts.
- * */
+/* Two headers in one unit, in the order that the macros select: the second adds, never
+ * conflicts. */
 #include FIRST
 #include SECOND
 

@@ -20,7 +20,7 @@
 enum {
   THREADS_MAX = 64,
   OWN = 16,       /* tensors that a thread owns */
-  EXCHANGED = 32, /* tensors on their way to another thread */
+  EXCHANGED = 32, /* tensors in transit to another thread */
   NDIM_MAX = 8,
   ROUNDS = 11,
   DRIFT_MAX = 1 << 20
@@ -271,7 +271,7 @@ static void make(worker *w) {
   put(w, tensor, hash_of(&tensor->dl_tensor), 0);
 }
 
-/* Memory of our own, described with any strides. */
+/* Memory of this program, described with any strides. */
 static DLTensor lend(worker *w, int64_t *shape, int64_t *strides) {
   int32_t ndim = random_shape(w, shape);
   int64_t first, room = random_strides(w, ndim, shape, strides, &first);
@@ -887,7 +887,7 @@ int main(int argc, char **argv) {
   int threads = argc > 3 ? atoi(argv[3]) : 4, i;
   long live = 0, files = 0, resident = 0, operations = 0, checks = 0;
   /* The C library caches the stacks of ended threads, each with a block or two: switched off, since
-    * blocks are counted. It reads this at its start. */
+   * blocks are counted. It reads this at its start. */
   if (getenv("GLIBC_TUNABLES") == NULL) {
     setenv("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=0", 1);
     execv("/proc/self/exe", argv);
@@ -897,7 +897,7 @@ int main(int argc, char **argv) {
     printf("usage: soak SECONDS [SEED [THREADS]], with 1 to %d threads\n", THREADS_MAX);
     return 2;
   }
-  setvbuf(stdout, lines, _IOLBF, sizeof lines); /* no block of its own */
+  setvbuf(stdout, lines, _IOLBF, sizeof lines); /* no separate block */
   /* Else the allocator keeps ever larger freed blocks, which would look like a drift. */
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   for (i = 0; i < threads; ++i) {

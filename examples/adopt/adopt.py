@@ -1,4 +1,4 @@
-"""What the ports of this folder share: a project's sources, its tests, and the file of results."""
+"""Shared by the ports of this folder: a project's sources, its tests, and the file of results."""
 import datetime
 import hashlib
 import json
@@ -16,8 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-# pip wants to know an archive's metadata before it keeps it, for which some projects configure
-# their whole build; this stands for their build backend meanwhile.
+# pip needs an archive's metadata before it stores it, for which some projects configure their whole
+# build; this replaces their build backend meanwhile.
 BACKEND = '''
 from pathlib import Path
 
@@ -77,7 +77,7 @@ class Port:
             (self.work / "unpacked" / self.source.name).rename(self.source)
 
     def own_tests(self, environment, *tests):
-        """What the project's own tests say, as pytest's counts."""
+        """The results of the project's tests, as pytest's counts."""
         done = self.run(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests,
                         env=environment, cwd=self.work, check=False, stdout=subprocess.PIPE,
                         text=True)
@@ -88,7 +88,7 @@ class Port:
         return {"passed": 0, "failed": 0, **counts}
 
     def differential(self, environments):
-        """What the folder's differential.py finds in the answers of `base` and of `ours`."""
+        """The differences that the folder's differential.py finds between `base` and `ours`."""
         script, answers = self.here / "differential.py", []
         for name, environment in environments.items():
             answers.append(self.work / f"{name}.json")

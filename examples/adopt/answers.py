@@ -1,7 +1,7 @@
-"""What the differential tests of this folder share: producers of any struct, answers, comparison.
+"""Shared by the differential tests of this folder: producers of any struct, results, comparison.
 
-An answer is what can be seen: the fields of a struct and its bytes, or the type of an exception.
-Calls with structs that are wrong run in a process each, because they may end it.
+A result is what can be observed: the fields of a struct and its bytes, or the type of an exception.
+Calls with invalid structs run in separate processes, because they may crash.
 """
 import ctypes
 import json
@@ -59,7 +59,7 @@ class Producer:
 
 
 def seen_array(np, a):
-    # A stride that steps over nothing means nothing.
+    # An unused stride is ignored.
     steps = [s for s, n in zip(a.strides, a.shape) if n > 1 and a.size > 0]
     return {"dtype": a.dtype.str, "shape": list(a.shape), "strides": steps,
             "writable": a.flags.writeable, "bytes": a.tobytes().hex()[:200],
@@ -101,7 +101,7 @@ class Answers:
         self.all[name] = self.say(call)
 
     def add_apart(self, name, call):
-        """In a process of its own."""
+        """In a separate process."""
         ours, theirs = os.pipe()
         child = os.fork()
         if child == 0:
@@ -163,7 +163,7 @@ def struct(shape=(2, 3), strides=(3, 1), versioned=True, **fields):
 
 
 def right_structs(rng, count):
-    """(name, producer)s of tensors that are well-formed."""
+    """(name, producer)s of valid tensors."""
     types = [(0, 8), (0, 16), (0, 32), (0, 64), (1, 8), (1, 16), (1, 32), (1, 64), (2, 16), (2, 32),
              (2, 64), (5, 64), (5, 128), (6, 8)]
     for i in range(count):
@@ -180,7 +180,7 @@ def right_structs(rng, count):
 
 
 def wrong_structs():
-    """(name, producer)s of tensors with something in them that should not be there."""
+    """(name, producer)s of invalid tensors."""
     wrong = {
         "major 2": dict(major=2), "major 0": dict(major=0), "minor 99": dict(minor=99),
         "lanes 0": dict(lanes=0), "lanes 4": dict(lanes=4), "bfloat16": dict(code=4, bits=16),
@@ -207,7 +207,7 @@ def wrong_structs():
 
 
 def main(*parts):
-    """`answers`: what all parts say; `compare BASE OURS`: see compare()."""
+    """`answers`: the results of all parts; `compare BASE OURS`: see compare()."""
     if sys.argv[1] == "answers":
         import numpy as np
         answers = Answers(np)
@@ -219,7 +219,7 @@ def main(*parts):
 
 
 def compare(base, ours):
-    """Prints what is not in the test's differences.txt, then the counts."""
+    """Prints differences that are missing from the test's differences.txt, then the counts."""
     listed = {}
     for line in Path(sys.argv[0]).with_name("differences.txt").read_text().splitlines():
         if line and not line.startswith("#"):

@@ -1,4 +1,4 @@
-// A small framework of arrays, to show what DLPack takes: this file knows nothing of DLPack.
+// A small array framework, to show the work of DLPack support: this file does not mention DLPack.
 #ifndef EXAMPLES_GRID_HPP_
 #define EXAMPLES_GRID_HPP_
 

@@ -1,4 +1,4 @@
-// DLPack for grid::Array: all that the Python headers need to know of it.
+// DLPack for grid::Array: all that the Python headers need.
 #ifndef EXAMPLES_GRID_DLPACK_HPP_
 #define EXAMPLES_GRID_DLPACK_HPP_
 

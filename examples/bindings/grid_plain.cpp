@@ -1,4 +1,4 @@
-// grid::Array as a type of CPython's own C API, without a binding library.
+// grid::Array as a type of CPython's C API, without a binding library.
 #include <dlpack/dlpack_rs_python.hpp>
 
 #include "grid_dlpack.hpp"
@@ -13,7 +13,7 @@ struct Object {
 };
 PyTypeObject *type;
 
-// What the headers ask of the type: the value of an object, and an object of a value.
+// The headers need for the type: the value of an object, and an object of a value.
 struct P {
   static const Array *get(PyObject *object) noexcept {
     if (Py_TYPE(object) == type) return &reinterpret_cast<Object *>(object)->array;

@@ -1,4 +1,4 @@
-// grid::Array for Python by pybind11. DLPack is the line with `bind`.
+// grid::Array for Python with pybind11. DLPack is the line with `bind`.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -22,12 +22,12 @@ PYBIND11_MODULE(grid_pybind11, m) {
 
   // Any object with DLPack as an argument.
   m.def("trace", [](dlpack_rs::Tensor x) {
-    const auto a = x.as<const double, 2>();  // of another dtype or rank: the exception that fits
+    const auto a = x.as<const double, 2>();  // of another dtype or rank: the matching exception
     double sum = 0;
     for (int64_t i = 0; i < a.extent(0) && i < a.extent(1); ++i) sum += a(i, i);
     return sum;
   });
-  // A result that no framework owns: NumPy, PyTorch and others take it by from_dlpack.
+  // A result that no framework owns: NumPy, PyTorch and others import it with from_dlpack.
   m.def("halves", [](int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 2;

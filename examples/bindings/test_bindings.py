@@ -33,7 +33,7 @@ ALL = [grid_nanobind, grid_pybind11, grid_plain, vector_plain]
 
 
 def frameworks():
-    """Of each framework: how it takes an object, and how its tensor is read as an array."""
+    """For each framework: how it imports an object, and how its tensor is read as an array."""
     yield "numpy", np.from_dlpack, np.asarray
     for module in ("tvm_ffi", "torch"):
         try:

@@ -1,4 +1,4 @@
-"""What the examples leave out of dlpack_rs_python.hpp: c_tests/python_hpp.cpp, which is built with
+"""The parts of dlpack_rs_python.hpp that the examples leave out: c_tests/python_hpp.cpp, built with
 C++ exceptions and without them."""
 import gc
 import sys

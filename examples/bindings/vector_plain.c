@@ -1,5 +1,5 @@
-/* A C extension with DLPack both ways and the exchange API: a type of vectors of float64. No C++
- * and no binding library. */
+/* A C extension with DLPack in both directions and the exchange API: a type of vectors of float64.
+ * No C++ and no binding library. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -9,7 +9,7 @@ typedef struct {
   PyObject_HEAD
   double *data;
   int64_t count, stride; /* in elements */
-  PyObject *base;        /* what the data belongs to; NULL: to the vector */
+  PyObject *base;        /* the data's owner; NULL: the vector */
 } Vector;
 static PyTypeObject *type;
 
@@ -19,13 +19,13 @@ static void *failed(const dlrs_error *error) {
   return NULL;
 }
 
-/* A vector in DLPack's words. */
+/* A vector as a DLPack tensor. */
 static DLTensor described(Vector *v) {
   return (DLTensor){.data = v->data, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 64, 1},
                     .shape = &v->count, .strides = &v->stride};
 }
 
-/* What a vector can be made of. */
+/* The tensors that a vector accepts. */
 static dlrs_import_options wanted(void) {
   static const DLDataType float64 = {kDLFloat, 64, 1};
   return (dlrs_import_options){.struct_size = sizeof(dlrs_import_options), .writable = 1,
@@ -39,7 +39,7 @@ static Vector *new_vector(double *data, int64_t count, int64_t stride, PyObject 
   return v;
 }
 
-/* A vector over a tensor, which it takes. */
+/* A vector over a tensor, of which it takes ownership. */
 static Vector *vector_over(DLManagedTensorVersioned *tensor) {
   dlrs_error error;
   error.struct_size = sizeof error;
@@ -86,7 +86,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *object) {
   return (PyObject *)vector_over(tensor);
 }
 
-/* The exchange API: the same for consumers in C, without a call of Python's. */
+/* The exchange API: the same for consumers in C, without a Python call. */
 static int to_managed(void *object, DLManagedTensorVersioned **out) {
   dlrs_error error;
   error.struct_size = sizeof error;

@@ -1,5 +1,6 @@
 /* Copy from a GPU to the host without waiting; where there is no GPU, from the CPU by the same calls.
- * The source is given up at once: it is released when the stream has got past the copy. */
+ * The source is released immediately: its memory is freed when the stream has completed the
+ * copy. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* What the examples of backends do with their device: tensors go there, views of them come back. */
+/* Shared by the examples of backends: tensors are copied to the device, views of them back. */
 #ifndef BACKEND_DEMO_H
 #define BACKEND_DEMO_H
 
@@ -31,7 +31,7 @@ static int views(DLManagedTensorVersioned *of[2], DLManagedTensorVersioned *out[
          dlrs_view_apply(of[1], steps, 4, &out[1], &error) == DLRS_OK;
 }
 
-/* A view agrees with the host's when it is copied on the device, read, and written. */
+/* A view equals the host's when it is copied on the device, read, and written. */
 static int agree(DLManagedTensorVersioned *host, DLManagedTensorVersioned *there) {
   DLManagedTensorVersioned *both[2] = {host, there}, *view[2] = {0}, *read[3] = {0}, *whole = NULL;
   int good = views(both, view) && !dlrs_clone(view[0], of_host, NULL, &read[0], &error) &&
@@ -57,7 +57,7 @@ static int agree(DLManagedTensorVersioned *host, DLManagedTensorVersioned *there
   return good;
 }
 
-/* Returns 0, or 1 after printing what went wrong. */
+/* Returns 0, or 1 after printing the error. */
 static int demonstrate(DLDevice device) {
   const DLDataType float32 = {kDLFloat, 32, 1};
   const dlrs_view_step steps[] = {

@@ -1,4 +1,4 @@
-/* An old producer, a new consumer, and back: no element is copied on the way. */
+/* An old producer, a new consumer, and back: no element is copied. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 #include <stdlib.h>

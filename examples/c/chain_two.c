@@ -1,4 +1,4 @@
-/* Have something done when a tensor goes: callbacks chained to the deleter, last in, first out. */
+/* Run callbacks when a tensor is freed: chained to the deleter, last in, first out. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Was it copied? Three ways to know, and one to forbid it. */
+/* Was it copied? Three ways to find out, and one to forbid it. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Make a tensor, fill it, check it, print it, free it. The first program to read. */
+/* Allocate a tensor, fill it, check it, print it, free it. The first program to read. */
 // [quote:hello]
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* A device of our own, for examples without hardware: its memory is the host's, and a stream does
- * what it was given only when somebody waits. dlrs_backend_set makes it a device like others. */
+/* A test device, for examples without hardware: its memory is the host's, and a stream executes its
+ * work only when a call waits. dlrs_backend_set makes it a device like others. */
 #ifndef LATE_DEVICE_H_
 #define LATE_DEVICE_H_
 #include <dlpack/dlpack_rs.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct late_point { /* where a stream was when an event was recorded */
+typedef struct late_point { /* a stream's position when an event was recorded */
   struct late_stream *on;
   int reached;
 } late_point;
@@ -20,7 +20,7 @@ typedef struct late_stream {
   late_step steps[64];
   int done, given;
 } late_stream;
-typedef struct late_event { /* waits are for the point, wherever the event goes next */
+typedef struct late_event { /* waits are for the point, even if the event is recorded again */
   late_point points[16], *at;
   int recorded;
 } late_event;

@@ -1,5 +1,5 @@
-/* A device that the library does not know: a backend for OpenCL, in C. Any OpenCL device will do;
- * on Debian `apt-get install pocl-opencl-icd ocl-icd-opencl-dev` makes one of the CPU.
+/* A device without built-in support: a backend for OpenCL, in C. Any OpenCL device works; on Debian
+ * `apt-get install pocl-opencl-icd ocl-icd-opencl-dev` makes one of the CPU.
  * Link: -lOpenCL
  * Needs: /usr/include/CL/cl.h opencl-c-headers
  * Needs: /etc/OpenCL/vendors/pocl.icd pocl-opencl-icd
@@ -17,7 +17,7 @@ typedef struct Driver {
   cl_device_id devices[DEVICES];
   cl_command_queue queues[DEVICES]; /* the default streams: commands run in order */
   cl_uint count;
-  int blocks, rectangles; /* what was copied how, for the demonstration */
+  int blocks, rectangles; /* the kind of each copy, for the demonstration */
 } Driver;
 
 /* OpenCL's code as a status of the library. */
@@ -44,10 +44,10 @@ static int32_t device_count(void *context, int32_t type, int32_t *out, dlrs_faul
   return DLRS_OK;
 }
 
-/* A tensor's `data` is the buffer itself, a cl_mem: only byte_offset says where in it. */
+/* A tensor's `data` is the buffer itself, a cl_mem: only byte_offset gives a position in it. */
 static int32_t alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
                      void *stream, void **out, dlrs_fault *fault) {
-  (void)device, (void)align_bytes, (void)stream; /* a buffer starts where any type may */
+  (void)device, (void)align_bytes, (void)stream; /* a buffer is aligned for any type */
   cl_int code;
   *out = clCreateBuffer(((Driver *)context)->context, CL_MEM_READ_WRITE, nbytes, NULL, &code);
   return answer(code, fault);
@@ -60,8 +60,8 @@ static int32_t release(void *context, DLDevice device, void *data, uint64_t nbyt
   return answer(clReleaseMemObject(data), fault);
 }
 
-/* Rows of rows of items, as OpenCL's rectangles want them: extents and pitches, innermost first.
- * Refuses strides that are no pitches: broadcast, reversed or woven. */
+/* Rows of rows of items, as OpenCL's rectangles: extents and pitches, innermost first. Rejects
+ * strides that are no pitches: broadcast, reversed or interleaved. */
 static int pitches(const dlrs_byte_plan *plan, const int64_t *strides, size_t out[2]) {
   size_t inner = plan->item_nbytes;
   for (int i = 0; i < plan->ndim; ++i) {
@@ -73,8 +73,8 @@ static int pitches(const dlrs_byte_plan *plan, const int64_t *strides, size_t ou
   return 1;
 }
 
-/* Enqueues a copy: of one block, or of up to two strided dimensions. What is left, such as a
- * transpose, the library then brings to the host as blocks and does there. */
+/* Enqueues a copy: of one block, or of up to two strided dimensions. For others, such as a
+ * transpose, the library copies blocks to the host and does them there. */
 static int32_t copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
                     dlrs_fault *fault) {
   Driver *driver = context;
@@ -102,7 +102,7 @@ static int32_t copy(void *context, DLDevice device, const dlrs_byte_plan *plan, 
   for (int i = 0; i < plan->ndim; ++i) region[1 + i] = (size_t)plan->shape[plan->ndim - 1 - i];
   if (!pitches(plan, plan->src_strides, src) || !pitches(plan, plan->dst_strides, dst))
     return DLRS_UNSUPPORTED;
-  /* An origin's first number counts bytes, so it is all that an offset needs. */
+  /* An origin's first number counts bytes, so it is sufficient for an offset. */
   const size_t src_at[3] = {plan->src_offset, 0, 0}, dst_at[3] = {plan->dst_offset, 0, 0};
   ++driver->rectangles;
   if (from_host)
@@ -133,7 +133,7 @@ static int32_t stream_destroy(void *context, DLDevice device, void *stream, dlrs
   return answer(clReleaseCommandQueue(stream), fault);
 }
 
-/* The devices of the first platform that has any. */
+/* The devices of the first platform with any. */
 static int start(Driver *driver) {
   cl_platform_id platforms[DEVICES];
   cl_uint n = 0;
@@ -170,7 +170,7 @@ int main(void) {
                                 .stream_destroy = stream_destroy};
   if (!start(&driver)) return puts("no OpenCL device: apt-get install pocl-opencl-icd"), 1;
   if (dlrs_backend_set(kDLOpenCL, &backend, NULL, &error)) return puts(error.message), 1;
-  int result = demonstrate((DLDevice){kDLOpenCL, 0}); /* nothing in it knows OpenCL */
+  int result = demonstrate((DLDevice){kDLOpenCL, 0}); /* it has no OpenCL code */
   if (driver.rectangles == 0 || driver.blocks == 0) result = 1;
   dlrs_backend_set(kDLOpenCL, NULL, NULL, NULL);
   stop(&driver);

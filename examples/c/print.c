@@ -31,7 +31,7 @@ int main(void) {
   /* Large: only the edges are shown. */
   if (print(tensor, &error) != DLRS_OK) goto failed;
 
-  /* A corner of it, transposed: strides say where the elements are. */
+  /* A corner of it, transposed by strides. */
   DLTensor turned = tensor->dl_tensor;
   turned.shape = turned_shape;
   turned.strides = turned_strides;

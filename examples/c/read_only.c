@@ -1,4 +1,4 @@
-/* Read-only data: kept read-only in the versioned struct, never let through the legacy one. */
+/* Read-only data: marked in the versioned struct, never exported through the legacy one. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Two libraries take turns with one buffer on a device: a producer fills it on its stream, a
- * consumer reads it on another one, and the host waits for neither. */
+/* Two libraries alternate on one device buffer: a producer fills it on its stream, a consumer reads
+ * it on another one, and the host waits for neither. */
 #include <stdio.h>
 
 #include "late_device.h"

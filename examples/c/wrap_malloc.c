@@ -1,4 +1,4 @@
-/* Hand memory that you already have to a DLPack consumer, without copying it. */
+/* Export existing memory to a DLPack consumer, without copying it. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static DLManagedTensorVersioned *wrap(int32_t *values, int64_t count, dlrs_error
 }
 // [/quote]
 
-/* Somebody else's code: it knows dlpack.h and nothing of this library. */
+/* A consumer: it uses dlpack.h and nothing of this library. */
 static int64_t consume(DLManagedTensorVersioned *tensor) {
   int64_t sum = 0;
   const int32_t *values = tensor->dl_tensor.data;
@@ -36,7 +36,7 @@ int main(void) {
   if (values == NULL) return 1;
   for (int i = 0; i < 100; ++i) values[i] = i + 1;
 
-  /* A mistake first: a negative extent. Nothing is taken, and the message says what is wrong. */
+  /* A mistake first: a negative extent. Nothing is taken, and the message gives the reason. */
   if (wrap(values, -100, &error) != NULL) return 1;
   printf("refused: %s\n", error.message);
 

@@ -1,4 +1,4 @@
-// What docs/cpp.md shows, topic by topic.
+// The examples of docs/cpp.md, topic by topic.
 #include <dlpack/dlpack_rs.hpp>
 #include <dlpack/dlpack_rs_device.hpp>
 

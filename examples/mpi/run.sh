@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the MPI examples, in C and in Python, by Open MPI and by MPICH, as far as they are installed:
+# Runs the MPI examples, in C and in Python, with Open MPI and with MPICH, as far as installed:
 # run.sh INCLUDE LIBDIR of a built library. Ends with "mpi: N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-# Short names: Open MPI makes sockets below it.
+# Short names: Open MPI creates sockets below it.
 export TMPDIR=/tmp DLPACK_RS_LIBRARY=$lib/libdlpack_rs.so
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 passed=0 failed=0
@@ -42,7 +42,7 @@ for mpi in openmpi:libopenmpi-dev mpich:libmpich-dev; do
     echo "$mpi, Python: not run: $why"
     continue
   fi
-  # Debian calls MPICH's library otherwise than mpi4py's wheel.
+  # Debian's name of MPICH's library differs from that in mpi4py's wheel.
   mkdir -p "$work/names"
   mpich=$(ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1)
   [ -z "$mpich" ] || ln -sf "$mpich" "$work/names/libmpi.so.12"

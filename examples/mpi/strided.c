@@ -46,7 +46,7 @@ static int transfer(int rank, DLManagedTensorVersioned *tensor, dlrs_error *erro
   return failed;
 }
 
-/* A view in place of its base, which the view holds. */
+/* A view replaces its base, which the view references. */
 #define REPLACE(base, view, ...) \
   do { \
     DLManagedTensorVersioned *viewed = NULL; \
@@ -66,8 +66,8 @@ int main(int argc, char **argv) {
   strcpy(error.message, "MPI failed, or there are not two ranks");
   if (size != 2) goto failed;
 
-  /* What is sent, and what the receiver compares with: (4, 3, 5) int16, axes 0 and 2 swapped, the
-   * first axis backwards, every second of the last. */
+  /* The sent tensor, with which the receiver compares: (4, 3, 5) int16, axes 0 and 2 swapped, the
+   * first axis reversed, every second of the last. */
   const int64_t shape[] = {4, 3, 5};
   const DLDataType int16 = {kDLInt, 16, 1};
   if (dlrs_tensor_new(shape, 3, int16, cpu, NULL, &expected, &error) != DLRS_OK) goto failed;
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
   } else {
-    /* Received column-major, within a larger tensor whose other elements stay. */
+    /* Received column-major, within a larger tensor whose other elements are unchanged. */
     const int64_t larger[] = {2, 4, 5};
     const int16_t mark = -1;
     if (dlrs_tensor_new(larger, 3, int16, cpu, NULL, &whole, &error) != DLRS_OK ||

@@ -35,14 +35,14 @@ def main():
     world = MPI.COMM_WORLD
     if world.size != 2:
         raise SystemExit("mpiexec -n 2 python3 strided.py")
-    # Axes 0 and 2 swapped, the first axis backwards, every second of the last.
+    # Axes 0 and 2 swapped, the first axis reversed, every second of the last.
     sent = np.arange(60, dtype=np.float32).reshape(4, 3, 5).T[::-1, :, :4:2]
     if world.rank == 0:
         world.Send(message(sent), dest=1)
         print("rank 0 sent byte strides", sent.strides, flush=True)
         world.Barrier()
         return 0
-    # Received column-major, within a larger array whose other elements stay.
+    # Received column-major, within a larger array whose other elements are unchanged.
     whole = np.full((2, 4, 5), -1, dtype=np.float32)
     received = whole[:, 1:].T
     world.Recv(message(received), source=0)

@@ -1,5 +1,5 @@
-/* A backend for oneAPI devices, by the C interface to SYCL that the dpctl package carries. Tensors
- * hold USM device memory, as dpctl's own do. run.sh builds and runs it. */
+/* A backend for oneAPI devices, through the C interface to SYCL in the dpctl package. Tensors own
+ * USM device memory, like dpctl's. run.sh builds and runs it. */
 #include <dlpack/dlpack_rs.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct Driver {
   int32_t count;
 } Driver;
 
-/* A stream is a queue of SYCL. */
+/* A stream is a SYCL queue. */
 static DPCTLSyclQueueRef queue_of(const Driver *driver, DLDevice device, void *stream) {
   return stream ? stream : driver->queues[device.device_id];
 }
@@ -37,7 +37,7 @@ static int32_t alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t a
   return *out ? DLRS_OK : DLRS_DEV_OOM;
 }
 
-/* SYCL frees at once, so what uses the memory must have ended. */
+/* SYCL frees immediately, so work that uses the memory must have ended. */
 static int32_t release(void *context, DLDevice device, void *data, uint64_t nbytes,
                        uint64_t align_bytes, void *stream, dlrs_fault *fault) {
   DPCTLSyclQueueRef queue = queue_of(context, device, stream);
@@ -47,7 +47,7 @@ static int32_t release(void *context, DLDevice device, void *data, uint64_t nbyt
   return DLRS_OK;
 }
 
-/* SYCL copies blocks; for all else the library goes through the host. */
+/* SYCL copies blocks; all other copies are staged on the host. */
 static int32_t copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
                     dlrs_fault *fault) {
   const int32_t from = plan->src_device.device_type, to = plan->dst_device.device_type;
@@ -57,7 +57,7 @@ static int32_t copy(void *context, DLDevice device, const dlrs_byte_plan *plan, 
       DPCTLQueue_Memcpy(queue_of(context, device, stream), plan->dst, plan->src, plan->item_nbytes);
   fault->detail = "SYCL does not copy";
   if (!event) return DLRS_INTERNAL;
-  DPCTLEvent_Delete(event); /* the queue's order is enough */
+  DPCTLEvent_Delete(event); /* the queue's order is sufficient */
   return DLRS_OK;
 }
 
@@ -67,7 +67,7 @@ static int32_t stream_sync(void *context, DLDevice device, void *stream, dlrs_fa
   return DLRS_OK;
 }
 
-/* SYCL reports what went wrong after a command was taken here. */
+/* SYCL reports errors after a command was accepted here. */
 static void failed(int code) { printf("SYCL reports %d\n", code); }
 
 static void start(Driver *driver) {

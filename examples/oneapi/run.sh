@@ -14,7 +14,7 @@ fi
 dpctl=$(realpath "$(echo "$venv"/lib/python3*/site-packages/dpctl)")
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
-# Intel's OpenCL and no other: a device of the system's might come first.
+# Only Intel's OpenCL: a device of the system might come first.
 # shellcheck disable=SC2155 # what fails here is seen below
 export OCL_ICD_FILENAMES=$(realpath "$venv/lib")/libintelocl.so OCL_ICD_VENDORS=$out
 if gcc -std=c11 -Wall -Wextra -Werror -I"$include" -isystem "$dpctl/include" \

@@ -1,15 +1,15 @@
-"""DLPack's Python capsules, and what Python must not do itself when tensors are freed.
+"""DLPack's Python capsules, and what Python code must not do when tensors are freed.
 
-A capsule carries the address of a managed tensor under one of two names. Whoever takes the tensor
-renames the capsule to `used_...`; a capsule that nobody took still owns its tensor. Everything
-here deals in plain addresses, so that ctypes and cffi can share it.
+A capsule carries the address of a managed tensor under one of two names. The consumer renames the
+capsule to `used_...`; a capsule that was not consumed still owns its tensor. Everything
+here uses plain addresses, so that ctypes and cffi can share it.
 
-No function written in Python is ever called by C here, neither as a capsule's destructor nor as a
-tensor's callback. Both may run while an exception is on its way: think of `f(capsule, 1 / 0)`, or
-of a consumer that has just refused the tensor. C can put the exception aside; a ctypes or cffi
+C never calls a function written in Python here, neither as a capsule's destructor nor as a
+tensor's callback. Both may run while an exception is pending, as in `f(capsule, 1 / 0)`, or
+in a consumer that has just rejected the tensor. C can save the exception; a ctypes or cffi
 callback cannot: it loses the exception, and the interpreter crashes. Both may also run on threads
-that Python never saw, or after its end. So things that will have to be done are watched instead,
-and done a little later from ordinary Python code: see `watch` and `sweep`.
+without a Python thread state, or after its end. So pending actions are watched instead,
+and run a little later from ordinary Python code: see `watch` and `sweep`.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from dlpack_rs.abi.capsule import MAX_VERSION, get_pointer, is_valid, peek, requ
 
 
 def immortal(obj):
-    """Keeps an object for as long as the process lives: C may still use it at the very end."""
+    """Keeps an object until the process ends: C may still use it at the very end."""
     pythonapi.Py_IncRef(py_object(obj))
     return obj
 
@@ -40,7 +40,7 @@ VERSIONED = immortal(_names.VERSIONED)
 USED_VERSIONED = immortal(b"used_dltensor_versioned")
 _USED = {LEGACY: USED_LEGACY, VERSIONED: USED_VERSIONED}
 
-# PYFUNCTYPE: the interpreter's lock stays held, and errors become exceptions.
+# PYFUNCTYPE: the GIL stays held, and errors become exceptions.
 _new = PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
 _set_name = PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", pythonapi))
 _get_destructor = PYFUNCTYPE(c_void_p, py_object)(("PyCapsule_GetDestructor", pythonapi))
@@ -52,10 +52,10 @@ _NOTHING = cast(pythonapi.Py_IsInitialized, c_void_p).value
 
 @contextmanager
 def taking(capsule):
-    """Takes the tensor out of a capsule: gives `(slot, versioned)`.
+    """Takes the tensor out of a capsule: yields `(slot, versioned)`.
 
-    `slot` is a variable for a `..._take` function of the library, which empties it when it
-    succeeds. If the block ends otherwise, the capsule owns its tensor again.
+    `slot` is a variable for a `..._take` function of the library, which clears it on success.
+    If the block ends otherwise, the capsule owns its tensor again.
     """
     found = peek(capsule)
     if found is None:
@@ -78,7 +78,7 @@ _sweeping = threading.Lock()
 
 
 def watch(item):
-    """Has item.act() called once, by a sweep that finds item.due() true."""
+    """Calls item.act() once, in a sweep where item.due() is true."""
     watched.append(item)
 
 
@@ -87,12 +87,12 @@ def unwatch(item):
 
 
 def sweep(watched=watched, sweeping=_sweeping):
-    """Does what is due, the newest first. Returns how much that was.
+    """Runs due actions, the newest first. Returns their number.
 
-    Called whenever a tensor is exported or closed; call it where something should happen now.
+    Called whenever a tensor is exported or closed; call it to run pending actions now.
     """
     if not watched or not sweeping.acquire(blocking=False):
-        return 0  # nothing to do, or in the middle of it already
+        return 0  # nothing to do, or a nested call
     done = 0
     try:
         for item in watched[::-1]:
@@ -110,12 +110,12 @@ def sweep(watched=watched, sweeping=_sweeping):
 
 @atexit.register
 def _leave():
-    """The interpreter ends, and memory with it: nothing is due any more."""
+    """The interpreter ends, and memory with it: no action is due any more."""
     watched.clear()
 
 
 class _HandedOut:
-    """A capsule, kept alive until nobody else has it: then its tensor is released if unused."""
+    """A capsule, kept alive until it has no other reference: then an unused tensor is released."""
 
     def __init__(self, capsule, name, release):
         self.capsule, self.name, self.release = capsule, name, release
@@ -131,7 +131,7 @@ class _HandedOut:
 
 
 def hand_out(address, versioned, release):
-    """Makes a capsule that owns a tensor; `release(address)` if nobody takes it."""
+    """Creates a capsule that owns a tensor; `release(address)` if it is not consumed."""
     sweep()
     name = VERSIONED if versioned else LEGACY
     capsule = _new(address, name, _NOTHING)
@@ -145,5 +145,5 @@ def slot_as(slot, type_):
 
 
 def address_of(slot):
-    """Where the slot of `taking` lies, for cffi."""
+    """The address of the slot of `taking`, for cffi."""
     return addressof(slot)

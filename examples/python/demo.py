@@ -35,7 +35,7 @@ NUMPY_KNOWS_FLAGS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # DLPack 1.0
 
 
 class Wrong(Exception):
-    """A step did not do what it must."""
+    """A step did not give the required result."""
 
 
 def must(condition, what):
@@ -65,7 +65,7 @@ def arrays():
 
 
 class Old:
-    """A framework from before DLPack 1.0: __dlpack__ takes no keywords, the tensor is legacy."""
+    """A framework from before DLPack 1.0: __dlpack__ has no keywords, the tensor is legacy."""
 
     def __init__(self, array):
         self.array = array
@@ -79,12 +79,12 @@ def numpy_tensors():
     cases += [(f"{label}, legacy", Old(a), a) for label, a in plain()[:1]]
     if NUMPY_KNOWS_FLAGS:
         return "NumPy", np.__version__, np.from_dlpack, cases
-    # What NumPy takes is read-only, and it does not give that away again.
+    # An array that NumPy imports is read-only, and NumPy does not export it again.
     return "NumPy", np.__version__, lambda tensor: np.from_dlpack(tensor).copy(), cases
 
 
 def plain():
-    """Arrays that every framework can have."""
+    """Arrays that every framework supports."""
     return [(label, a) for label, a in arrays()
             if label in ("float32 (4, 6)", "zero-dimensional", "int16, large", "size zero", "bool")]
 
@@ -111,7 +111,7 @@ def jax_tensors():
 
     return "JAX", importlib.import_module("jax").__version__, jax.numpy.from_dlpack, [
         (label, jax.numpy.asarray(a), a) for label, a in plain()
-        if a.dtype.itemsize < 8]  # JAX has no 64-bit types unless asked
+        if a.dtype.itemsize < 8]  # JAX has no 64-bit types by default
 
 
 def tensorflow_tensors():
@@ -131,7 +131,7 @@ SOURCES = {"numpy": numpy_tensors, "tvm_ffi": tvm_ffi_tensors, "torch": torch_te
 
 
 class Asked:
-    """An object whose capsule was already asked for."""
+    """An object with a capsule created earlier."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -141,7 +141,7 @@ class Asked:
 
 
 def version_of(capsule):
-    """What a capsule says: (protocol, address of its first element)."""
+    """The fields of a capsule: (protocol, address of its first element)."""
     address, versioned = capsules.peek(capsule)
     pointer = cast(address, dlpack.Versioned if versioned else dlpack.Legacy)
     tensor = pointer.contents.dl_tensor
@@ -204,7 +204,7 @@ def there_and_back(tensor, expected):
         try:
             tensor.to_legacy_and_back()
         except BufferError:
-            pass  # the legacy struct cannot say so, and nothing has been taken
+            pass  # not expressible in the legacy struct, and nothing was taken
         else:
             raise Wrong("read-only data left through the legacy struct")
     tensor.to_legacy_and_back(flags, dlpack.LEGACY_DROP)
@@ -238,7 +238,7 @@ def back_to_numpy(tensor, expected):
     must(same(array, expected), "NumPy got other values")
     must(array.size == 0 or array.ctypes.data == tensor.address, "NumPy got other memory")
     writable = not tensor.flags & dlpack.READ_ONLY
-    if NUMPY_KNOWS_FLAGS and array.size:  # an empty array is NumPy's own: nothing to write
+    if NUMPY_KNOWS_FLAGS and array.size:  # an empty array is NumPy's: nothing to write
         must(array.flags.writeable == writable, "NumPy got another READ_ONLY")
     return "same" if array.flags.writeable else "same, R"
 
@@ -248,7 +248,7 @@ def back_home(tensor, expected, home):
     try:
         theirs = home(tensor)
     except BufferError:
-        # It asks for a legacy tensor, which read-only data cannot be. It has got nothing of ours.
+        # It requests a legacy tensor, which cannot be read-only. It has received nothing of ours.
         capsules.sweep()
         must(tensor.ref_count == 1, "a refused tensor was not given back")
         given, result = tensor.clone(), "a clone"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Exchanges real tensors between Python's frameworks through libdlpack_rs, and shows what happened.
+# Exchanges real tensors between Python's frameworks through libdlpack_rs, and prints the results.
 #
 #   demo.sh [LIBRARY]       default: target/lib/libdlpack_rs.so
 #
-# NumPy and tvm-ffi are installed into target/venv; PyTorch, JAX and TensorFlow take part where the
-# environment has them: see venv.sh for using your own.
+# NumPy and tvm-ffi are installed into target/venv; PyTorch, JAX and TensorFlow are used if the
+# environment has them: see venv.sh for another environment.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/venv.sh" "$here/requirements.txt")

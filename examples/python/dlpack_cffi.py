@@ -35,7 +35,7 @@ def call(function, *arguments):
 
 
 def check_layout():
-    """Compares what cffi made of the headers with what the library was compiled with."""
+    """Compares cffi's view of the headers with the library's compiled layout."""
     structs = {"version": "DLPackVersion", "device": "DLDevice", "dtype": "DLDataType",
                "tensor": "DLTensor", "legacy": "DLManagedTensor",
                "versioned": "DLManagedTensorVersioned",
@@ -60,15 +60,15 @@ check_layout()
 capsules.immortal(lib)  # tensors may outlive this module
 RELEASE = ffi.cast("dlrs_free_fn", lib.dlrs_release)
 
-# Looked up once, before they are needed: cffi takes a lock to look up a function or a type, and
-# what frees a tensor may run anywhere, also inside cffi.
+# Looked up once, before they are needed: cffi takes a lock to look up a function or a type, and a
+# tensor may be freed anywhere, also inside cffi.
 ref_count, release, release_legacy = lib.dlrs_ref_count, lib.dlrs_release, lib.dlrs_release_legacy
 VERSIONED = ffi.typeof("DLManagedTensorVersioned *")
 LEGACY = ffi.typeof("DLManagedTensor *")
 
 
 class Callback:
-    """A Python function to be called when C has released one reference to a witness."""
+    """Calls a Python function after C has released one reference to a witness."""
 
     def __init__(self, function):
         self.function = function
@@ -213,7 +213,7 @@ def _release_legacy(address):
 
 def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
                 legacy_flags=READ_ONLY):
-    """Takes the tensor of any object with __dlpack__; without a copy where that is possible."""
+    """Imports the tensor of any object with __dlpack__; without a copy where possible."""
     options = struct("dlrs_import_options", copy={None: 0, False: -1, True: 1}[copy],
                      order=ord(order) if order else 0, align_bytes=align_bytes, writable=writable)
     out = ffi.new("DLManagedTensorVersioned **")

@@ -26,13 +26,13 @@ CPU = DLDevice(1, 0)
 
 # --- Tensors ----------------------------------------------------------------------------------
 
-# What C calls when a tensor is freed is the library's own dlrs_release, on a witness: an empty
-# tensor whose reference count tells Python that it happened. See capsules.py for why.
+# When a tensor is freed, C calls the library's dlrs_release on a witness: an empty tensor whose
+# reference count tells Python that it happened. See capsules.py for the reason.
 RELEASE = cast(lib.dlrs_release, c_void_p)
 
 
 class Callback:
-    """A Python function to be called when C has released one reference to a witness."""
+    """Calls a Python function after C has released one reference to a witness."""
 
     def __init__(self, function):
         self.function = function
@@ -40,7 +40,7 @@ class Callback:
         self.given, self.spare = self.witness.share(), self.witness.share()
 
     def give(self):
-        """C has it now."""
+        """C owns it now."""
         self.given.pointer = None
         capsules.watch(self)
 
@@ -75,7 +75,7 @@ class Tensor:
             raise ValueError("the tensor is closed")
         return self.pointer.contents
 
-    # What it is.
+    # Properties.
 
     @property
     def shape(self):
@@ -136,7 +136,7 @@ class Tensor:
     def __repr__(self):
         return self.describe().partition("\n")[0] if self.pointer else "Tensor(closed)"
 
-    # What can be done with it.
+    # Operations.
 
     def _made(self, function, *arguments):
         out = Versioned()
@@ -148,7 +148,7 @@ class Tensor:
         return self._made(lib.dlrs_retain, self.pointer)
 
     def clone(self):
-        """A copy of its own, flagged IS_COPIED."""
+        """A copy, flagged IS_COPIED."""
         return self._made(lib.dlrs_clone, self.pointer, CPU, None)
 
     def contiguous(self, order="C"):
@@ -156,7 +156,7 @@ class Tensor:
         return self._made(lib.dlrs_contiguous, self.pointer, ord(order), None)
 
     def to_legacy_and_back(self, flags=0, policy=LEGACY_REFUSE):
-        """Turns the struct itself into a legacy one and back into a versioned one."""
+        """Converts the struct in place to a legacy one and back to a versioned one."""
         legacy, out = Legacy(), Versioned()
         call(lib.dlrs_to_legacy_take, byref(self.pointer), policy, byref(legacy))
         try:
@@ -179,7 +179,7 @@ class Tensor:
     def detach(self, callback):
         call(lib.dlrs_detach, self.pointer, RELEASE, callback.witness.pointer)
         capsules.unwatch(callback)
-        lib.dlrs_release(callback.witness.pointer)  # the reference that C had
+        lib.dlrs_release(callback.witness.pointer)  # the reference that C owned
 
     # The protocol.
 
@@ -196,13 +196,13 @@ class Tensor:
         if max_version is not None and max_version[0] >= 1:
             address = cast(shared.pointer, c_void_p).value
             capsule = capsules.hand_out(address, True, _release)
-            shared.pointer = None  # the capsule's now
+            shared.pointer = None  # owned by the capsule now
             return capsule
         legacy = Legacy()
         try:
             call(lib.dlrs_to_legacy_take, byref(shared.pointer), LEGACY_REFUSE, byref(legacy))
         except BufferError:
-            shared.close()  # now: the exception's traceback would keep it
+            shared.close()  # now: the exception's traceback would reference it
             raise
         return capsules.hand_out(cast(legacy, c_void_p).value, False, _release_legacy)
 
@@ -217,9 +217,9 @@ def _release_legacy(address):
 
 def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
                 legacy_flags=READ_ONLY):
-    """Takes the tensor of any object with __dlpack__; without a copy where that is possible.
+    """Imports the tensor of any object with __dlpack__; without a copy where possible.
 
-    A legacy tensor does not say whether it may be written: like NumPy, this assumes that not.
+    A legacy tensor has no read-only flag: like NumPy, this assumes read-only.
     """
     options = dlrs_import_options(
         struct_size=sizeof(dlrs_import_options), copy={None: 0, False: -1, True: 1}[copy],
@@ -251,7 +251,7 @@ def empty(shape, dtype="float32"):
 
 
 def wrap(buffer, shape, dtype="uint8", flags=0):
-    """A tensor over writable memory of Python's, which stays alive as long as the tensor."""
+    """A tensor over writable memory of a Python object, which the tensor keeps alive."""
     memory = (c_char * memoryview(buffer).nbytes).from_buffer(buffer)
     extents, out = (c_int64 * len(shape))(*shape), Versioned()
     tensor = DLTensor(addressof(memory), CPU, len(shape), parse_dtype(dtype), extents)
@@ -259,7 +259,7 @@ def wrap(buffer, shape, dtype="uint8", flags=0):
     call(lib.dlrs_nbytes, byref(tensor), flags, byref(nbytes))
     if nbytes.value > sizeof(memory):
         raise ValueError(f"{nbytes.value} bytes are needed, the buffer has {sizeof(memory)}")
-    callback = Callback(lambda: memory and None)  # holds `memory` until then
+    callback = Callback(lambda: memory and None)  # references `memory` until then
     call(lib.dlrs_tensor_wrap, byref(tensor), flags, RELEASE, callback.given.pointer, byref(out))
     callback.give()
     return Tensor(out)

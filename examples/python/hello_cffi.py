@@ -8,7 +8,7 @@ array = np.arange(6, dtype=np.int16).reshape(2, 3).T
 tensor = dlpack.from_dlpack(array)
 print(tensor.describe())
 
-# cffi sees the structs of dlpack.h themselves.
+# cffi accesses the structs of dlpack.h.
 managed = tensor.pointer
 print("DLPack", managed.version.major, managed.version.minor, "flags", managed.flags)
 assert tensor.address == array.ctypes.data
@@ -18,6 +18,6 @@ dense, itself = tensor.contiguous("C"), tensor.contiguous("F")
 assert dense.address != tensor.address and itself.address == tensor.address
 assert np.array_equal(np.from_dlpack(dense), array)
 
-# Writing through a tensor: the array changes, and nothing around it.
+# A write through a tensor changes the array, and nothing around it.
 dlpack.copy(dlpack.from_dlpack(-array), tensor)
 print(array)

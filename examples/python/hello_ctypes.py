@@ -12,12 +12,12 @@ tensor = dlpack.from_dlpack(array)
 print(tensor.describe())
 assert tensor.address == array.ctypes.data and tensor.strides == (-4, 2)
 
-# A copy is dense, writable and the consumer's own; it says so in its flags.
+# A copy is dense, writable and owned by the consumer; its flags mark it as a copy.
 clone = tensor.clone()
 assert clone.flags == dlpack.IS_COPIED and clone.is_contiguous("C")
 clone.attach(lambda: print("the copy is freed"))
 
-# Out: NumPy sees the same memory, and writes to it.
+# Out: NumPy shares the memory, and writes to it.
 back = np.from_dlpack(clone)
 back[0, 0] = 100
 print(clone)
@@ -29,7 +29,7 @@ print("NumPy still has", back.ravel())
 del back
 capsules.sweep()
 
-# Errors are exceptions with the library's own words.
+# Errors are exceptions with the library's message.
 try:
     dlpack.empty((2, -1))
 except ValueError as error:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Prints the python of a virtual environment that has what the requirement files ask for.
+# Prints the python of a virtual environment with the packages of the requirement files.
 #
 #   venv.sh REQUIREMENTS...
 #
-# It lies in target/venv and is made and filled where needed: whenever one of the files that it was
-# ever asked for has changed, it gets what all of them ask for. To use one of your own, which is then
-# left as it is, set VENV to its folder.
+# It is in target/venv and created and filled as needed: whenever one of the files ever passed has
+# changed, it gets the packages of all of them. VENV selects another folder, which is then left
+# unchanged.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -n "${VENV:-}" ]; then
@@ -20,13 +20,13 @@ if ! "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 
 fi
 mkdir -p "$venv"
 venv=$(cd "$venv" && pwd)
-# One at a time, where several tests ask for it.
+# One at a time, where several tests use it.
 if command -v flock >/dev/null; then
     exec 9>"$venv.lock"
     flock 9
 fi
-# pip comes last: without it the environment was left half made. It does not run where its Python
-# is no longer there.
+# pip is installed last: without it the environment is incomplete. It does not run if its Python was
+# removed.
 if ! "$venv/bin/pip" --version >/dev/null 2>&1; then
     "$python" -m venv --clear "$venv" >&2
 fi
@@ -34,7 +34,7 @@ asked=$venv/asked
 mkdir -p "$asked"
 changed=
 for file in "$@"; do
-    # By its place, so that a new version takes the place of the former.
+    # By its path, so that a new version replaces the former.
     copy=$asked/$(cd "$(dirname "$file")" && pwd | cksum | tr -d ' ')-$(basename "$file")
     if ! cmp -s "$file" "$copy"; then
         cp "$file" "$copy.new"
@@ -42,7 +42,7 @@ for file in "$@"; do
     fi
 done
 if [ -n "$changed" ]; then
-    # First the new ones, which then count as asked for when all is installed.
+    # First the new ones, which are recorded when all is installed.
     set --
     for copy in "$asked"/*.txt "$asked"/*.txt.new; do
         [ -e "$copy" ] && [ ! -e "$copy.new" ] && set -- "$@" -r "$copy"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the example of a tensor in shared memory, both processes under valgrind where there is one:
-# run.sh INCLUDE LIBDIR of a built library. Ends with "shared memory: N passed, N failed".
+# Runs the example of a tensor in shared memory, both processes under valgrind where it is
+# installed: run.sh INCLUDE LIBDIR of a built library. Ends with "shared memory: N passed, N
+# failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1

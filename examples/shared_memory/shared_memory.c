@@ -1,7 +1,7 @@
 /*
- * One tensor, two processes: the memory is POSIX shared memory, and what describes the tensor goes
- * over a socket, with the memory's file descriptor. Each side wraps its own mapping; no byte of the
- * data is copied. A process starts itself again as the consumer.
+ * One tensor, two processes: the memory is POSIX shared memory, and a description of the tensor is
+ * sent over a socket, with the memory's file descriptor. Each side wraps its mapping; no byte of
+ * the data is copied. A process starts itself again as the consumer.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlpack/dlpack_rs.h>
@@ -17,7 +17,7 @@
 
 enum { MAX_NDIM = 8 };
 
-/* A tensor without pointers: those of one process mean nothing in another. */
+/* A tensor without pointers: addresses of one process are invalid in another. */
 typedef struct {
   DLDataType dtype;
   int32_t ndim;
@@ -109,7 +109,7 @@ static int print(const char *who, const DLManagedTensorVersioned *tensor, dlrs_e
   return fflush(stdout);
 }
 
-/* Takes tensors until there are no more, writes 100 into the first column, and says when it did. */
+/* Imports tensors until there are no more, writes 100 into the first column, and reports each. */
 static int consume(int socket) {
   dlrs_error error = {.struct_size = sizeof error};
   description what;
@@ -127,7 +127,7 @@ static int consume(int socket) {
       fprintf(stderr, "consumer: %s\n", error.message);
       return 1;
     }
-    dlrs_release(column); /* a view holds the tensor, the tensor the mapping */
+    dlrs_release(column); /* a view references the tensor, the tensor the mapping */
     dlrs_release(tensor);
     close(memory); /* the mapping stays without it */
     if (write(socket, "", 1) != 1) return 1;
@@ -156,7 +156,7 @@ static int produce(int socket) {
   if (give(socket, &what, memory) != 0 || read(socket, &done, 1) != 1) goto failed;
   if (print("producer", tensor, &error) != 0) goto failed;
 
-  description lie = what; /* a row more than there is: before the memory's start */
+  description lie = what; /* one row too many: before the memory's start */
   lie.shape[0] = 4;
   if (give(socket, &lie, memory) != 0 || read(socket, &done, 1) != 1) goto failed;
   dlrs_release(tensor);
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
   }
   close(sockets[1]);
   const int failed = produce(sockets[0]);
-  close(sockets[0]); /* the consumer's end: nothing more comes */
+  close(sockets[0]); /* the consumer's end: no more messages */
   if (consumer < 0 || waitpid(consumer, &status, 0) != consumer) return 1;
   return failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }

@@ -1,4 +1,4 @@
-//! Calls of the C ABI, and what holds for every one of them.
+//! Calls of the C ABI, and the properties of every one of them.
 
 use std::ffi::{CStr, c_char};
 
@@ -8,7 +8,7 @@ use dlpack_rs::error::Status::DLRS_BUF_SMALL;
 const UNTOUCHED: i32 = -77;
 
 /// Calls a function with an error to fill, and checks that it is written on failure only, with the
-/// status returned, and a message that names the function and ends inside its room.
+/// returned status, and a message that names the function and fits.
 pub fn call(function: impl FnOnce(*mut dlrs_error) -> i32) -> i32 {
     let mut error = dlrs_error {
         struct_size: size_of::<dlrs_error>() as u32,
@@ -42,8 +42,8 @@ pub fn call(function: impl FnOnce(*mut dlrs_error) -> i32) -> i32 {
     status
 }
 
-/// Checks the rule of snprintf for a function that writes text, and gives the whole text. `None` if
-/// there is none to be written. `write` takes buffer, capacity, where to put the length, error.
+/// Checks the rule of snprintf for a function that writes text, and returns the whole text. `None`
+/// on failure. `write` takes buffer, capacity, the length variable, error.
 pub fn snprintf_rule(
     capacity: usize,
     write: impl Fn(*mut c_char, usize, *mut usize, *mut dlrs_error) -> i32,
@@ -71,7 +71,7 @@ pub fn snprintf_rule(
     assert_eq!(status, if capacity > whole { 0 } else { DLRS_BUF_SMALL as i32 });
     if capacity > 0 {
         let kept = CStr::from_bytes_until_nul(&cut).expect("no NUL in a text").to_bytes();
-        // A character that would be cut is left out.
+        // A character that would be truncated is left out.
         let room = (0..whole.min(capacity - 1) + 1).rev().find(|&n| text.is_char_boundary(n));
         assert_eq!(kept, &text.as_bytes()[..room.unwrap()]);
     }

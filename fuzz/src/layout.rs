@@ -1,14 +1,14 @@
-//! Layouts that are small enough to look at every bit of them.
+//! Layouts that are small enough to compare every bit.
 
 use dlpack_rs::abi::*;
 
 use crate::Reader;
 
-/// Shape, strides and dtype of a tensor, in arrays of its own.
+/// Shape, strides and dtype of a tensor, in separate arrays.
 pub struct Layout {
-    /// What an element is.
+    /// The element type.
     pub dtype: DLDataType,
-    /// Of them only "padded" counts here.
+    /// Only "padded" matters here.
     pub flags: u64,
     /// Extents.
     pub shape: Box<[i64]>,
@@ -85,14 +85,14 @@ pub fn compact(shape: &[i64]) -> Box<[i64]> {
     strides.into()
 }
 
-/// Extents of at most `most` elements, now and then none.
+/// Extents of at most `most` elements, sometimes none.
 pub fn shape(reader: &mut Reader, most: i64) -> Box<[i64]> {
     const EXTENTS: [i64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 33, 64, 65, 130];
     let mut total = 1;
     let mut extents = Vec::new();
     let dims = reader.byte();
     if dims >= 224 && most >= 300 {
-        // A few rows of very many elements, or many of a few: of so many, ways are tables.
+        // A few rows of very many elements, or many of a few: enough for lookup tables.
         let few = 2 + reader.below(8) as i64;
         let many = 2048 / few + 1 + reader.below(64) as i64;
         return if reader.one_in(2) { [few, many].into() } else { [many, few].into() };
@@ -107,8 +107,8 @@ pub fn shape(reader: &mut Reader, most: i64) -> Box<[i64]> {
     extents.into()
 }
 
-/// Strides: in any order of the dimensions, with gaps and both signs; anything small; or whatever
-/// keeps elements apart.
+/// Strides: in any order of the dimensions, with gaps and both signs; anything small; or any with
+/// distinct elements.
 pub fn strides(reader: &mut Reader, shape: &[i64], far: i64) -> Box<[i64]> {
     let mut strides = compact(shape);
     let kind = reader.byte();
@@ -134,8 +134,8 @@ pub fn strides(reader: &mut Reader, shape: &[i64], far: i64) -> Box<[i64]> {
     strides
 }
 
-/// Strides under which elements are distinct, and nothing else: each dimension goes wherever there
-/// is room for all of it, among the elements of those before it, or beyond them.
+/// Strides with distinct elements, and no other property: each dimension is placed wherever all of
+/// it fits, among the elements of those before it, or beyond them.
 fn woven(reader: &mut Reader, shape: &[i64]) -> Box<[i64]> {
     let (mut strides, mut starts, mut span) = (compact(shape), vec![0], 1);
     let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -154,7 +154,7 @@ fn woven(reader: &mut Reader, shape: &[i64]) -> Box<[i64]> {
     strides
 }
 
-/// Whether elements at these places, and the same `n - 1` times `by` on, are distinct.
+/// Whether elements at these offsets, and their `n - 1` repetitions at distance `by`, are distinct.
 fn distinct(starts: &[i64], n: i64, by: i64) -> bool {
     let mut places: Vec<i64> =
         (0..n).flat_map(|k| starts.iter().map(move |start| start + k * by)).collect();

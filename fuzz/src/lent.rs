@@ -1,4 +1,4 @@
-//! Memory and tensors that are lent to the library, and a record of how they came back.
+//! Memory and tensors that the library borrows or owns, and a record of their release.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -17,44 +17,44 @@ fn came_back(id: u32) {
     RAN.with_borrow_mut(|ran| ran.push(id));
 }
 
-/// What a callback is given: it goes with the first call, so that a second one is seen.
+/// A callback's context: freed by the first call, so that a second one is detected.
 pub struct Witness {
-    /// How the record calls it.
+    /// Its name in the record.
     pub id: u32,
-    /// What was lent.
+    /// The memory.
     pub memory: Box<[u8]>,
 }
 
 /// # Safety
 /// Called by the library, once.
 pub unsafe extern "C" fn called(context: *mut c_void) {
-    // SAFETY: a witness that was given away once.
+    // SAFETY: a witness that was passed to the library once.
     let witness = unsafe { Box::from_raw(context.cast::<Witness>()) };
     assert!(witness.memory.iter().all(|&byte| byte == 0x11), "written to");
     came_back(witness.id);
 }
 
-/// A tensor of somebody else's, of either kind. `managed` is first.
+/// A foreign tensor, of either kind. `managed` is first.
 #[repr(C)]
 pub struct Foreign<T> {
-    /// What the library is given.
+    /// The library's argument.
     pub managed: T,
     /// The arrays that `managed` points to.
     pub layout: Layout,
-    /// Goes with the tensor.
+    /// Freed with the tensor.
     pub witness: Witness,
 }
 
 /// # Safety
 /// Called by the library, once.
 pub unsafe extern "C" fn delete<T>(managed: *mut T) {
-    // SAFETY: `managed` is the first member of a box that was given away once.
+    // SAFETY: `managed` is the first member of a box that was passed to the library once.
     let foreign = unsafe { Box::from_raw(managed.cast::<Foreign<T>>()) };
     assert!(foreign.layout.shape.len() < 64);
     came_back(foreign.witness.id);
 }
 
-/// Calls a function that makes a tensor: `*out` is NULL after a failure.
+/// Calls a function that creates a tensor: `*out` is NULL after a failure.
 pub fn made<T>(
     function: impl FnOnce(*mut *mut T, *mut dlrs_error) -> i32,
 ) -> Result<NonNull<T>, i32> {
@@ -73,7 +73,7 @@ pub fn forget() {
     RAN.with_borrow_mut(Vec::clear);
 }
 
-/// What has come back, in its order.
+/// The releases, in order.
 pub fn record() -> Vec<u32> {
     RAN.with_borrow(Vec::clone)
 }

@@ -1,6 +1,6 @@
-//! What the fuzz targets check, and what they share: how input bytes become choices, how a function
-//! of the C ABI is called, layouts small enough to walk through bit by bit, and memory that must come
-//! back. The library's own package compiles it once more as its test `fuzz_seeds`, which needs no
+//! The checks of the fuzz targets, and their shared code: conversion of input bytes to choices,
+//! calls of the C ABI, layouts small enough to compare bit by bit, and memory whose release is
+//! recorded. The library's package compiles it once more as its test `fuzz_seeds`, without a
 //! fuzzer: see `replay.rs`.
 
 pub mod call;

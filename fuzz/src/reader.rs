@@ -3,7 +3,7 @@
 use dlpack_rs::abi::{DLDataType, DLDevice};
 use dlpack_rs::{device_type, dtype};
 
-/// Numbers at which arithmetic turns over.
+/// Numbers at which arithmetic overflows.
 pub const EXTREMES: [i64; 12] = [
     i64::MAX,
     i64::MIN,
@@ -19,7 +19,7 @@ pub const EXTREMES: [i64; 12] = [
     1 << 28,
 ];
 
-/// The input, taken from the front. When it has ended, zeros follow: so 0 means the usual.
+/// The input, read from the front. After its end, zeros follow: so 0 means the usual.
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         self.below(n) == n - 1
     }
 
-    /// Mostly from `low` to `high`, at times an extreme number or any.
+    /// Mostly from `low` to `high`, sometimes an extreme number or any.
     pub fn number(&mut self, low: i64, high: i64) -> i64 {
         match self.byte() {
             byte @ 0..240 => low + i64::from(byte) % (high - low + 1),
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         DLDataType { code: code as u8, bits, lanes }
     }
 
-    /// Mostly a dtype of DLPack 1.3, at times any four bytes.
+    /// Mostly a dtype of DLPack 1.3, sometimes any four bytes.
     pub fn dtype(&mut self) -> DLDataType {
         match self.one_in(8) {
             false => self.legal_dtype(),
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Mostly the CPU, at times another device of DLPack 1.3, at times any eight bytes.
+    /// Mostly the CPU, sometimes another device of DLPack 1.3, sometimes any eight bytes.
     pub fn device(&mut self) -> DLDevice {
         let (device_type, device_id) = match self.below(8) {
             0..5 => (1, 0),

@@ -1,5 +1,5 @@
-//! `cargo test --test fuzz_seeds`: every line of `seeds/<target>.txt`, an input in hexadecimal digits,
-//! through what the fuzz target does with it. A failure names the line, be it a panic or a signal.
+//! `cargo test --test fuzz_seeds`: runs the fuzz target on every line of `seeds/<target>.txt`, an
+//! input in hexadecimal digits. A failure names the line, for a panic as for a signal.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -14,11 +14,11 @@ thread_local! {
 }
 
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
-/// Who was told of signals before: Rust's guard of stacks, or a sanitizer.
+/// The previous signal handlers: Rust's stack guard, or a sanitizer.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Says which input it was, and leaves the signal to whom it went before: the instruction fails
-/// again, and abort() raises its own again.
+/// Prints the input's line, and restores the previous handler: the instruction fails again, and
+/// abort() raises its signal again.
 extern "C" fn told(signal: i32) {
     let (target, line) = NOW.get();
     let mut text = [0u8; 80];

@@ -16,7 +16,7 @@ class DlpackRs(ConanFile):
     license = "Apache-2.0"
     homepage = "https://github.com/libdlpack-rs/libdlpack_rs"
     topics = ("dlpack", "tensor", "ndarray", "zero-copy")
-    package_type = "shared-library"  # the static one is there too: dlpack_rs::dlpack_rs_static
+    package_type = "shared-library"  # includes the static one: dlpack_rs::dlpack_rs_static
     settings = "os", "arch", "compiler", "build_type"
 
     def configure(self):
@@ -51,7 +51,7 @@ class DlpackRs(ConanFile):
         rmdir(self, join(self.package_folder, "share"))
 
     def package_info(self):
-        # The targets of the package's own file, not of one that Conan makes up.
+        # The targets of the package's CMake file, not generated ones.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [join("lib", "cmake", "dlpack_rs"), join("lib", "cmake", "dlpack")]
         self.cpp_info.set_property("pkg_config_name", "dlpack_rs")

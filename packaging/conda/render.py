@@ -1,4 +1,4 @@
-"""Is a conda recipe accepted, and rendered for Linux? render.py RECIPE"""
+"""Checks that a conda recipe is accepted, and rendered for Linux: render.py RECIPE"""
 
 import sys
 

@@ -21,12 +21,12 @@ class Declarations:
         self.model, self.used = model, {"CFUNCTYPE", "POINTER", "Structure", "py_object"}
 
     def type(self, ctype, python=False):
-        """How ctypes spells a type; `python`: pointers to void are Python objects."""
+        """A type in ctypes; `python`: pointers to void are Python objects."""
         kind = ctype.kind
         if kind == "void":
             return "None"
         if kind == "enum":
-            return self.scalar("int32_t")  # as in C++: unsigned codes would make -1 a surprise
+            return self.scalar("int32_t")  # as in C++: -1 must compare as usual
         if kind == "primitive":
             return self.scalar(ctype.cname)
         if kind == "array":

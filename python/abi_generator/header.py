@@ -1,4 +1,4 @@
-"""What a C parser leaves out of the headers: comments, names of parameters, and macros."""
+"""The parts of the headers that a C parser drops: comments, names of parameters, and macros."""
 
 import re
 import runpy
@@ -9,12 +9,12 @@ headers = runpy.run_path(str(ABI / "_headers.py"))
 words = headers["words"]
 _COMMENT = r"/\*\*((?:(?!\*/).)*)\*/\s*"
 _POINTER = r"\(\*(\w+)\)\s*\((.*)\)\s*$"
-# C++ has its own opening of an enum.
+# C++ has another opening of an enum.
 _TWICE = re.compile(r"#ifdef __cplusplus\ntypedef enum : int32_t \{\n#else\n(.*?\n)#endif\n", re.S)
 
 
 def parameters(text):
-    """Their names, of the text between the parentheses of a prototype."""
+    """Parameter names, from the text between the parentheses of a prototype."""
     depth, parts = 0, [""]
     for character in text:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -29,7 +29,7 @@ def parameters(text):
 
 
 class Header:
-    """Both headers; comments by the name of what they are about."""
+    """Both headers; comments by the name that they document."""
 
     def __init__(self, text, prototypes):
         text = _TWICE.sub(r"\1", text)

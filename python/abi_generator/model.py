@@ -1,4 +1,4 @@
-"""The declarations of the headers, as cffi's parser understands them, with their comments."""
+"""The declarations of the headers, as parsed by cffi, with their comments."""
 
 import re
 
@@ -6,7 +6,7 @@ import cffi
 
 from .header import Header
 
-# Macros that belong together: the class of dlpack_rs.abi.enums that has them, and which they are.
+# Macros that form a group: its class of dlpack_rs.abi.enums, and its members.
 MACROS = {
     "TensorFlags": ("IntFlag", r"DLPACK_FLAG_BITMASK_(\w+)", "`flags` of a managed tensor."),
     "CopyFlags": ("IntFlag", r"DLRS_COPY_(\w+)", "`flags` of dlrs_copy_options."),
@@ -22,7 +22,7 @@ MACROS = {
 
 
 class Model:
-    """Structs, callbacks, functions and constants, in the order in which they are to be written."""
+    """Structs, callbacks, functions and constants, in the order of the output."""
 
     def __init__(self, cdef, headers, prototypes):
         self.cdef, self.header, self.ffi = cdef, Header(headers, prototypes), cffi.FFI()
@@ -47,7 +47,7 @@ class Model:
         """Registers a struct, after those that it has by value or that its members point to."""
         if self.name(ctype) in self.structs or ctype.fields is None:
             return
-        self.structs[self.name(ctype)] = None  # being looked at
+        self.structs[self.name(ctype)] = None  # in progress
         for _, field in ctype.fields:
             inner = field.type
             while inner.kind in ("pointer", "array"):
@@ -79,7 +79,7 @@ class Model:
             yield name, self.ffi.typeof(f"{found[1]}(*)({found[2]})")
 
     def callback_of(self, ctype, owner, member):
-        """The name of the type of a function pointer: a typedef's, or that of the place."""
+        """The name of the type of a function pointer: a typedef's, or that of its member."""
         place = f"{owner.removesuffix('_fn')}_{member}_fn"
         return place if place in self.callbacks else next(
             (name for name, other in self.callbacks.items() if other == ctype), None)
@@ -110,7 +110,7 @@ class Model:
 
 
 def _prefix(names):
-    """What all names begin with, up to an underscore."""
+    """The common prefix of all names, up to an underscore."""
     common = 0
     while len({name[:common + 1] for name in names}) == 1:
         common += 1

@@ -49,7 +49,7 @@ class Stubs:
         return None
 
     def pointee(self, ctype, python=False):
-        """What a pointer points to, as the argument of _Pointer and _Ref."""
+        """The target of a pointer, as the argument of _Pointer and _Ref."""
         if ctype.kind == "pointer":
             if ctype.item.kind == "void":
                 return "py_object[Any]" if python else "c_void_p"
@@ -63,7 +63,7 @@ class Stubs:
         return item.kind in ("void", "function") or (item.kind == "struct" and item.fields is None)
 
     def value(self, ctype):
-        """What Python gets: of a member, in a callback, as a result."""
+        """The Python type: of a member, in a callback, as a result."""
         if ctype.kind == "void":
             return "None"
         name = self.scalar(ctype)
@@ -80,7 +80,7 @@ class Stubs:
         return "int | None" if self.opaque(item) else f"_Pointer[{self.pointee(item)}]"
 
     def member(self, ctype):
-        """(the ctypes class of a member, what it is set to)"""
+        """(the ctypes class of a member, the types that may be assigned)"""
         value, name = self.value(ctype), self.scalar(ctype)
         if name:
             return name, f"{value} | {name}"
@@ -95,7 +95,7 @@ class Stubs:
         return value, f"{value} | Array[{item}] | None"
 
     def argument(self, ctype, owner, name, python=False):
-        """What is taken for a parameter of a function."""
+        """The types accepted for a parameter of a function."""
         scalar = self.scalar(ctype)
         if scalar:
             return f"{self.value(ctype)} | {scalar}"
@@ -148,7 +148,7 @@ class Stubs:
                      for parameter, argument in zip(self.names(name, ctype), ctype.args)]
         result = self.value(ctype.result)
         if result == "bytes | None":
-            result = "bytes"  # the library's own text, never NULL
+            result = "bytes"  # the library's text, never NULL
         doc = self.model.header.prototypes[name] + "\n\n" + self.model.header.docs[name]
         call = long_call(name, ["self", *arguments, *(["/"] if arguments else [])], result)
         return call.removesuffix(" ...") + "\n" + docstring(doc, (), 8)

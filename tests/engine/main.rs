@@ -1415,7 +1415,7 @@ unsafe extern "C" fn pool(
     body: unsafe extern "C" fn(*mut c_void, usize),
     body_ctx: *mut c_void,
 ) -> i32 {
-    // SAFETY: the tests below pass a counter; -1 asks for a failure.
+    // SAFETY: the tests below pass a counter; -1 requests a failure.
     unsafe {
         let count = &mut *ctx.cast::<i64>();
         if *count < 0 {

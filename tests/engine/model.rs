@@ -336,7 +336,7 @@ pub fn shape(random: &mut Random, most: i64) -> Vec<i64> {
 
 pub fn case(random: &mut Random, item: Item, most: i64) -> Case {
     let shape = shape(random, most);
-    // Strides in bits come at any bit, at whole bytes, or at nothing but whole bytes.
+    // Strides in bits start at any bit, at whole bytes, or only at whole bytes.
     let (width, slot) = match item {
         Item::Bytes(n) => (n as i64, n as i64),
         Item::Bits { width, dst_slot } => (width as i64, dst_slot as i64),

@@ -38,7 +38,7 @@ def compile_for(hiprtc, source, gpu, family):
 
 def spills(code):
     """The number of vector registers that each kernel of a code object spills: its metadata is
-        MessagePack, in which a small number follows its name."""
+    MessagePack, in which a small number follows its name."""
     number = rb"\.vgpr_spill_count(?:([\x00-\x7f])|\xcc(.)|\xcd(..))"
     return [int.from_bytes(b"".join(digits), "big")
             for digits in re.findall(number, code, re.DOTALL)]

@@ -149,8 +149,8 @@ def cupy_both_ways(cupy):
         for view in (src, src.T, src[::2, 1:], cupy.asfortranarray(src)):
             cupy_exchange(cupy, name, view)
         # CuPy up to 14.2 divides strides by the element's size as unsigned numbers (its issue
-        # 10172): -4 // 4 becomes 2**62 - 1, which no address space holds. Elements of one byte
-        # come through.
+        # 10172): -4 // 4 becomes 2**62 - 1, which exceeds any address space. Elements of one byte
+        # work.
         try:
             cupy_exchange(cupy, f"{name} backwards", src[::2, :, ::-1])
         except ValueError as error:

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the conformance kit on every system of systems/ and writes what it found.
+"""Runs the conformance kit on every system of systems/ and writes the verdicts.
 
     conform.py [--again] [SYSTEM...]
     conform.py --check
 
-Each system has the environment that run.py makes. Verdicts go to docs/conformance/SYSTEM.json;
-those about this library's exports of what it took from the system to docs/conformance/again;
---again: only these. docs/conformance.md is written from all files there; --check fails where it
-differs. Fails where a system cannot be judged, and where this library violates what counts.
+Each system has the environment that run.py creates. Verdicts are written to
+docs/conformance/SYSTEM.json; those about this library's re-exports of the system's tensors to
+docs/conformance/again; --again: only these. docs/conformance.md is written from all files there;
+--check fails where it differs. Fails where a system cannot be checked, and where this library
+violates a rule that counts.
 """
 
 import datetime
@@ -38,8 +39,7 @@ SECONDS = 30 * 60
 
 def judge(name, again=False):
     """Writes the verdicts about a system, or about this library's re-exports of the system's
-    tensors;
-        returns the reason where there are none."""
+    tensors; returns the reason where there are none."""
     system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]
     python, why = run.environment(system, run.Deadline(run.PIP_SECONDS), False)

@@ -33,9 +33,9 @@ LAYOUTS = {
 def exchange(sent, received):
     """Rank 0 sends `sent`, rank 1 receives into `received`; both get an error.
 
-        Nothing is sent before both have their tensors: MPICH may wait for a message without a
-        receiver, or crash, when it ends.
-        """
+    Nothing is sent before both have their tensors: MPICH may wait for a message without a
+    receiver, or crash, when it ends.
+    """
     foretold = checks.foretold("mpi4py", sent.tensor)
     try:
         if COMM.rank == 0:

@@ -3,11 +3,11 @@
 #
 #   get_pythons.sh FOLDER [debug] [free-threaded]
 #
-# From the Debian mirror that this machine's apt uses: CPython 3.14 and 3.15 of the newest suite,
+# From the Debian mirror of this machine's apt: CPython 3.14 and 3.15 of the newest suite,
 # with `debug` their debug builds; with `free-threaded` CPython 3.13 without the GIL too, built from
-# Debian's source (ten minutes). FOLDER/bin/pythonX.Y runs one through a loader of its own;
-# FOLDER/bin/with-pythonX.Y runs a program that embeds it, or says where its library is. What is
-# there already is not fetched again. Exit 3: there is no Debian mirror.
+# Debian's source (ten minutes). FOLDER/bin/pythonX.Y runs one through a separate loader;
+# FOLDER/bin/with-pythonX.Y runs a program that embeds it, or prints the path of its library.
+# Existing files are not downloaded again. Exit 3: there is no Debian mirror.
 set -eu
 mkdir -p "$1/apt/lists/partial" "$1/apt/archives/partial" "$1/debs" "$1/root" "$1/src" "$1/bin"
 folder=$(cd "$1" && pwd)

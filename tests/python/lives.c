@@ -1,5 +1,5 @@
-/* Lives of interpreters, in a program that embeds Python: what belongs to one of them is given back
-   in it, or left alone. No Python.h: one program serves every CPython.
+/* Interpreter lifetimes, in a program that embeds Python: objects of an interpreter are released in
+   it, or not used again. No Python.h: one program runs with every CPython.
 
    lives PYTHON OURS restart     Python ends with tensors that are out, and is started again
    lives PYTHON OURS locks       interpreters with a lock and an allocator of their own (3.12)

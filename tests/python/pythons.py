@@ -69,7 +69,7 @@ def check(python, script, **environment):
 def embedding(python):
     """The command before a program that embeds this Python, and its shared library; else None.
 
-        For those of get_pythons.sh: `with-pythonX.Y LIBRARY` prints its path."""
+    For those of get_pythons.sh: `with-pythonX.Y LIBRARY` prints its path."""
     wrapper = Path(python).with_name("with-" + Path(python).name)
     if wrapper.exists():
         done = subprocess.run([wrapper], capture_output=True, text=True)

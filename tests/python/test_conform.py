@@ -443,7 +443,7 @@ def test_checks_that_crash_and_checks_that_hang():
     assert violated(Consumer("hangs on 3 dimensions"), {"C24"}, 1) == {"C24": "hang"}
 
 
-# ---- what is exported again
+# ---- re-exports
 
 
 class Again(Ours):

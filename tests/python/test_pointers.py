@@ -71,7 +71,7 @@ def functions():
     for name, (_, *kinds) in sorted(header.FUNCTIONS.items()):
         if not kinds or pointee(kinds[-1]) is not header.dlrs_error:
             continue
-        if name == "dlrs_error_forward":  # its struct is read as its own size says
+        if name == "dlrs_error_forward":  # read up to its struct_size
             continue
         parameters = [Parameter(name, i + 1, kind) for i, kind in enumerate(kinds[:-1])]
         if any(parameter.is_pointer for parameter in parameters):

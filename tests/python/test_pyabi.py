@@ -319,7 +319,7 @@ def test_x05_tables():
 
 def failing(raised):
     """An object of a type whose table fails: without an exception, or with this one. A C function
-        sets it, as PyObject_Size does with the exception of `__len__`."""
+    sets it, as PyObject_Size does with the exception of `__len__`."""
     obj = with_table(Table(lambda obj, out: -1))
     if raised:
         def fails(_):
@@ -645,8 +645,7 @@ def test_tensorflow_deletes_and_leaves_the_name():
 
 def taken_as_by_jax(out):
     """The tensor of a capsule that the consumer renames and the producer never destroys, as with
-    JAX
-        and nanobind."""
+    JAX and nanobind."""
     pointer = GET_POINTER(out, b"dltensor")
     SET_NAME(out, b"used_dltensor")
     SET_DESTRUCTOR(out, None)

@@ -467,8 +467,7 @@ for create in CREATE:
 @pytest.mark.parametrize("first", range(6))
 def test_every_python_the_exchange_api_comes_first(python, first, copy):
     """Any function of the table may be the first call of the library in an interpreter, which has
-    no
-        module yet."""
+    no module yet."""
     of(python)
     pythons.check(python, f"COPY = {str(copy)!r}\n" + FIRST.replace("START", str(first)))
 

@@ -596,8 +596,7 @@ def test_messages_echo_the_value_and_name_the_argument(call, kind, words):
 
 def numpys_tests():
     """NumPy's test_dlpack.py with a Tensor between producer and consumer, whose `__dlpack__`
-    replaces
-        the array's."""
+    replaces the array's."""
     path = Path(np._core.__file__).parent / "tests" / "test_dlpack.py"
     if not path.exists():  # some distributions omit the tests
         return []

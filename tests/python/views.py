@@ -30,7 +30,7 @@ def random_slice(rng, extent):
 
 
 def random_view(rng, dtype=None, most=6):
-    """A view of 0 to 5 dimensions of at most so many: sliced, reversed, transposed, broadcast,
+    """A view of 0 to 5 dimensions of at most this many: sliced, reversed, transposed, broadcast,
     unaligned."""
     dtype = dtype or DTYPES[rng.integers(len(DTYPES))]
     shape = tuple(rng.integers(1, most + 1, rng.integers(0, 6)))

@@ -1,4 +1,4 @@
-// What differential.py calls: arguments of several types, and arrays made from numbers.
+// The functions that differential.py calls: arguments of several types, and arrays of numbers.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -11,7 +11,7 @@ template <typename... Args> static nb::dict seen(const nb::ndarray<Args...> &a) 
     bool steps = a.size() > 0;
     for (size_t i = 0; i < a.ndim(); ++i) {
         shape.append(a.shape(i));
-        if (steps && a.shape(i) > 1) // else it means nothing
+        if (steps && a.shape(i) > 1) // else it has no meaning
             strides.append(a.stride(i));
     }
     nb::dict said;

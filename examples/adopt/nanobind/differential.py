@@ -1,8 +1,8 @@
-"""What nanobind answers to the same calls: run with two builds and compare.
+"""nanobind's results of the same calls: run with two builds and compare.
 
-    python differential.py answers          one JSON object: call -> answer
-    python differential.py compare A B      A is nanobind's own; each call that differs must be in
-                                            differences.txt, which says why
+    python differential.py answers          one JSON object: call -> result
+    python differential.py compare A B      A is the original nanobind; each call that differs must
+                                            be in differences.txt, with the reason
 """
 import array
 import ctypes
@@ -29,7 +29,7 @@ def plain(said):
 
 
 def take(answers, name, make, takers=TAKERS, add=None):
-    """make() is called for each: a capsule can be taken once."""
+    """make() is called for each: a capsule can be consumed once."""
     for taker in takers:
         for how in (taker, f"{taker}, as it is"):
             call = getattr(module(), how)
@@ -102,7 +102,7 @@ MEMORY = (ctypes.c_double * 64)(*range(64))
 
 
 def made(kind, shape=(2, 3), strides=(), dtype=(2, 64, 1), device=(1, 0), order="C", offset=0):
-    """An array of C++, of memory that lives as long as this module."""
+    """A C++ array over memory that lives as long as this module."""
     return getattr(module(), kind)(ctypes.addressof(MEMORY), module(), list(shape), list(strides),
                                    list(dtype), list(device), order, offset)
 

@@ -1,6 +1,6 @@
-/* nanobind's ndarray on dlpack_rs: it takes the place of nanobind's src/nb_ndarray.cpp. What is not
- * about DLPack there stays nanobind's own: run.py cuts it out of that file into three parts, which
- * are included below. */
+/* nanobind's ndarray on dlpack_rs: it replaces nanobind's src/nb_ndarray.cpp. The parts of that
+ * file that do not concern DLPack are kept: run.py extracts them into three files, which are
+ * included below. */
 #include <nanobind/ndarray.h>
 #include <atomic>
 #include <cstring>
@@ -19,7 +19,7 @@ struct release_tensor {
 };
 using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, release_tensor>;
 
-/// Raises the exception that fits, without the names of C functions.
+/// Raises the matching exception, without the names of C functions.
 static PyObject *failed(const dlrs_error &error) {
     dlrs_py_error_options words = DLRS_INIT(dlrs_py_error_options);
     words.prefix = "";
@@ -29,7 +29,7 @@ static PyObject *failed(const dlrs_error &error) {
 
 static void release_handle(void *th) { ndarray_dec_ref((ndarray_handle *) th); }
 
-/// What an nb::ndarray<..> refers to: a tensor, and the objects that its elements belong to.
+/// The target of an nb::ndarray<..>: a tensor, and the objects that own its elements.
 struct ndarray_handle {
     managed_tensor managed;
     PyObject *owner = nullptr, *self = nullptr;
@@ -39,7 +39,8 @@ struct ndarray_handle {
     DLTensor &tensor() { return managed->dl_tensor; }
     uint64_t flags() const { return ro ? DLPACK_FLAG_BITMASK_READ_ONLY : 0; }
 
-    /// A capsule for those who take no object with __dlpack__(): they take legacy tensors alone.
+    /// A capsule for consumers that reject objects with __dlpack__(): they accept only legacy
+    /// tensors.
     template <bool Versioned> PyObject *make_capsule() {
         static_assert(!Versioned, "__dlpack__() gives versioned ones");
         dlrs_error error = DLRS_INIT(dlrs_error);
@@ -131,7 +132,7 @@ static PyObject *nb_ndarray_dlpack(PyObject *self, PyObject *const *args, Py_ssi
     }
     if (dlrs_py_request_parse((void *const *) args, nargs, kwnames, &request, &error))
         return failed(error);
-    request.stream = nullptr; // nanobind knows of none
+    request.stream = nullptr; // nanobind supports none
     if (request.copy == Py_True) { // dlpack_rs would copy
         PyErr_SetString(PyExc_BufferError, "__dlpack__(): copy=True is not supported.");
         return nullptr;
@@ -150,10 +151,10 @@ static PyObject *nb_ndarray_dlpack_device(PyObject *self, PyObject *) {
     return Py_BuildValue("ii", (int) device.device_type, (int) device.device_id);
 }
 
-#include "nb_ndarray_type.inc"       // the type of Python that has these methods
+#include "nb_ndarray_type.inc"       // the Python type with these methods
 #include "nb_ndarray_frameworks.inc" // detect_framework(), convert_array(), ndarray_check()
 
-/// The tensor of an object, if it has one that serves; else no exception is left.
+/// The tensor of an object, if it has a suitable one; else no exception is pending.
 static managed_tensor import(PyObject *src, const ndarray_config &cfg, uint32_t protocols) {
     dlrs_import_options limits = DLRS_INIT(dlrs_import_options);
     limits.device_types = cfg.device_type ? uint64_t(1) << cfg.device_type : 0;
@@ -172,7 +173,7 @@ static managed_tensor import(PyObject *src, const ndarray_config &cfg, uint32_t 
     return managed_tensor(managed);
 }
 
-/// Of one who only reads, producers are asked for the legacy tensor, which they make faster.
+/// For a read-only consumer, the legacy tensor is requested, which producers create faster.
 static managed_tensor import_to_read(nb_internals *p, PyObject *src, const ndarray_config &cfg) {
     object method = cfg.ro ? dlpack_method(p, Py_TYPE(src)) : object();
     if (!method.is_valid())
@@ -183,7 +184,7 @@ static managed_tensor import_to_read(nb_internals *p, PyObject *src, const ndarr
     return capsule.is_valid() ? import(capsule.ptr(), cfg, DLRS_PY_CAPSULE) : nullptr;
 }
 
-/// As before Python's array API of 2021: TensorFlow's function that makes a capsule.
+/// As before Python's array API of 2021: TensorFlow's function that creates a capsule.
 static managed_tensor import_by_package(nb_internals *p, PyObject *src,
                                         const ndarray_config &cfg) {
     const char *package = importers[detect_framework(p, Py_TYPE(src))].to_dlpack_pkg;
@@ -294,7 +295,7 @@ ndarray_handle *ndarray_create(nb_internals *, const ndarray_create_args *args) 
     return th;
 }
 
-#include "nb_ndarray_exports.inc" // ndarray_export(): what each framework makes of it
+#include "nb_ndarray_exports.inc" // ndarray_export(): the object for each framework
 
 NAMESPACE_END(detail)
 NAMESPACE_END(NB_NAMESPACE)

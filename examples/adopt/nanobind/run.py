@@ -4,9 +4,9 @@
     run.py [INCLUDE LIBDIR]      of a built library; default: target/include target/lib
 
 nanobind's source archive comes from the package index. Its library is linked twice into the
-extension modules of its tests, with nanobind's nb_ndarray.cpp and with ours. nanobind's own tests
-of ndarray run on both, and differential.py compares the answers of both. What came out is written
-to results.json. Tests that want PyTorch are skipped unless PYTHONPATH has it.
+extension modules of its tests, with nanobind's nb_ndarray.cpp and with ours. nanobind's tests of
+ndarray run on both, and differential.py compares the results of both. The outcome is written
+to results.json. Tests that need PyTorch are skipped unless PYTHONPATH has it.
 """
 import os
 import shlex
@@ -22,7 +22,7 @@ NANOBIND = Port("nanobind", "6661e3dc1434d78781ccf7913442d90361dab395c3424efadb6
 SOURCE, BUILD = NANOBIND.source, NANOBIND.work / "build"
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 MODULES = ("test_ndarray", "differential")
-# What is not about DLPack in nanobind's file: from one text to before another.
+# The parts of nanobind's file that do not concern DLPack: from one text to before another.
 PARTS = {"type": ("static PyMethodDef nb_ndarray_methods", "// ====="),
          "frameworks": ("// Per-framework import data", "// Helper function reports"),
          "exports": ("/// Module + attribute of export", "NAMESPACE_END(detail)")}
@@ -30,7 +30,7 @@ MOST_LINES = 275
 
 
 def cut():
-    """Writes nanobind's own parts, and gives what remains of its file."""
+    """Writes nanobind's parts, and returns the rest of its file."""
     text = (SOURCE / "src/nb_ndarray.cpp").read_text()
     for name, (first, end) in PARTS.items():
         start = text.index(first)
@@ -41,7 +41,7 @@ def cut():
 
 
 def compile(source, *options):
-    """As nanobind's nb_combined.cpp says."""
+    """As in nanobind's nb_combined.cpp."""
     made = BUILD / f"{source.parent.name}-{source.stem}.o"
     if source.is_relative_to(SOURCE) and made.exists():
         return made

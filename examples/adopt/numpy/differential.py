@@ -1,8 +1,8 @@
-"""What NumPy answers to the same calls: run with two builds and compare.
+"""NumPy's results of the same calls: run with two builds and compare.
 
-    python differential.py answers          one JSON object: call -> answer
-    python differential.py compare A B      A is NumPy's own; each call that differs must be in
-                                            differences.txt, which says why
+    python differential.py answers          one JSON object: call -> result
+    python differential.py compare A B      A is the original NumPy; each call that differs must be
+                                            in differences.txt, with the reason
 """
 import array
 import random

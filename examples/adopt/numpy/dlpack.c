@@ -1,5 +1,5 @@
-/* NumPy's DLPack support on dlpack_rs: it takes the place of numpy/_core/src/multiarray/dlpack.c
- * and offers what npy_dlpack.h declares. */
+/* NumPy's DLPack support on dlpack_rs: it replaces numpy/_core/src/multiarray/dlpack.c and defines
+ * the functions of npy_dlpack.h. */
 #define NPY_NO_DEPRECATED_API NPY_API_VERSION
 #define _MULTIARRAYMODULE
 #define PY_SSIZE_T_CLEAN
@@ -11,14 +11,15 @@
 #include "npy_dlpack.h"
 #include "conversion_utils.h"
 
-/* NumPy has its shapes as npy_intp, DLPack as int64_t; elsewhere they would have to be copied. */
+/* NumPy's shapes are npy_intp, DLPack's int64_t; where these differ they would have to be
+ * copied. */
 _Static_assert(sizeof(npy_intp) == sizeof(int64_t), "a 64-bit platform");
 
-/* The base of an array from another library: a capsule by this name. */
+/* The base of an array from another library: a capsule with this name. */
 static const char BASE[] = "numpy_dlpack_rs";
 #define ON_HOST (1U << kDLCPU | 1U << kDLCUDAHost | 1U << kDLROCMHost | 1U << kDLCUDAManaged)
 
-/* Raises what NumPy's users know, without the names of C functions. */
+/* Raises the exceptions that NumPy's users expect, without the names of C functions. */
 static PyObject *
 failed(const dlrs_error *error)
 {
@@ -73,7 +74,7 @@ array_dlpack(PyArrayObject *self, PyObject *const *args, Py_ssize_t len_args, Py
     return capsule;
 }
 
-/* An array over a tensor, which it takes. */
+/* An array over a tensor, of which it takes ownership. */
 static PyObject *
 array_over(DLManagedTensorVersioned *managed)
 {

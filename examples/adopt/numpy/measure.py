@@ -1,6 +1,6 @@
-"""Nanoseconds of three exchanges with the NumPy on the path, as JSON: the least of many runs.
+"""Nanoseconds of three exchanges with the NumPy on the path, as JSON: the minimum of many runs.
 
-What each one made is given back within it. Called again and again, in turn with another build.
+Each includes the release of its result. Called repeatedly, alternating with another build.
 """
 import json
 import sys

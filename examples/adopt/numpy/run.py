@@ -4,9 +4,9 @@
     run.py [INCLUDE LIBDIR]      of a built library; default: target/include target/lib
 
 NumPy's source archive comes from the package index. Its extension module is built optimised and
-linked twice, with NumPy's dlpack.c and with ours; each goes into a copy of the same version's
-wheel. Then NumPy's own tests of DLPack run on ours, differential.py compares the answers of both,
-and measure.py their time. What came out is written to results.json. What was built stays in
+linked twice, with NumPy's dlpack.c and with ours; each is put into a copy of the same version's
+wheel. Then NumPy's tests of DLPack run on ours, differential.py compares the results of both,
+and measure.py their time. The outcome is written to results.json. The build stays in
 target/adopt/numpy, so that a second run builds dlpack.c alone. JOBS=1 limits the processors.
 """
 import json
@@ -29,7 +29,7 @@ MOST_LINES, MOST_RATIO = 115, 1.1
 
 
 def build():
-    """NumPy's own extension module, as optimised as a release."""
+    """NumPy's extension module, optimised like a release."""
     if not (BUILD / "build.ninja").exists():
         run(PYTHON, SOURCE / "vendored-meson/meson/meson.py", "setup", BUILD, SOURCE,
             "--buildtype=release", "-Db_ndebug=if-release", "-Dcpu-dispatch=none", "-Dblas=none",
@@ -39,7 +39,7 @@ def build():
 
 
 def link(include, lib):
-    """The same objects with our dlpack.c, for the library where it is."""
+    """The same objects with our dlpack.c, linked to the built library."""
     ours = WORK / "dlpack.o"
     compiled = json.loads(ask("ninja", "-C", BUILD, "-t", "compdb"))
     entry = next(e for e in compiled if e["file"].endswith("multiarray/dlpack.c") and
@@ -47,7 +47,7 @@ def link(include, lib):
     words = shlex.split(entry["command"])
     words[words.index(entry["file"])] = HERE / "dlpack.c"
     words[words.index("-o") + 1] = ours
-    written = words.index("-MD")  # -MD -MQ output -MF file: what the object of NumPy depends on
+    written = words.index("-MD")  # -MD -MQ output -MF file: the dependencies of NumPy's object
     del words[written:written + 5]
     words[1:1] = ["-I", include, "-Wall", "-Wextra", "-Werror=implicit-function-declaration"]
     run(*words, cwd=BUILD)
@@ -60,7 +60,7 @@ def link(include, lib):
 
 
 def install():
-    """Two copies of the wheel, which share what is not replaced; where they are."""
+    """Two copies of the wheel, which share the unchanged files; returns their paths."""
     wheel = Path(ask(PYTHON, "-c", "import numpy; print(numpy.__path__[0])").strip()).parent
     for name, module in (("base", BUILD / "numpy/_core" / MODULE), ("ours", WORK / MODULE)):
         shutil.rmtree(WORK / name, ignore_errors=True)
@@ -76,7 +76,7 @@ def install():
 
 def measure(environments):
     least = {}
-    for _ in range(7):  # in turn: what else runs here is the same for both
+    for _ in range(7):  # alternating: other load affects both alike
         for name, environment in environments.items():
             for call, ns in json.loads(ask(PYTHON, HERE / "measure.py", env=environment)).items():
                 row = least.setdefault(call, {})
@@ -101,7 +101,7 @@ def main():
         "exchange": measure(environments),
     }
     for call, row in results["exchange"].items():
-        if row["ratio"] > MOST_RATIO:  # a finding, and not a failed test: it is a measurement
+        if row["ratio"] > MOST_RATIO:  # a finding, not a failed test: it is a measurement
             print(f"finding: {call} takes {row['ratio']} x NumPy's own time, aim {MOST_RATIO}")
     tests = results["numpy_tests"]
     NUMPY.finish(results, [results["lines"]["ours"] <= MOST_LINES,

@@ -1,6 +1,6 @@
-//! Conversion of elements between any two dtypes. What strided, packed and padded views give is
-//! what compact ones give, element by element, and not a byte beside them is written; what float64
-//! holds comes back as it was; numbers that Rust has too are those of Rust's `as`.
+//! Conversion of elements between any two dtypes. The result of strided, packed and padded views
+//! equals that of compact ones, element by element, and no other byte is written; a value that
+//! float64 can represent survives a round trip; types that Rust has follow Rust's `as`.
 
 use std::ptr::{null, null_mut};
 
@@ -15,7 +15,7 @@ const DOUBLE: DLDataType = DLDataType { code: 2, bits: 64, lanes: 1 };
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 const NUMEL_MOST: i64 = 300;
 
-/// A layout in memory of its own, of exactly the bytes that it uses.
+/// A layout in new memory, of exactly the bytes that it uses.
 struct View {
     layout: Layout,
     memory: Box<[u8]>,
@@ -70,11 +70,11 @@ impl View {
 
 fn cast(from: &mut View, to: &mut View) -> i32 {
     let (src, mut dst) = (from.managed(), to.managed());
-    // SAFETY: live tensors, of memory of their own.
+    // SAFETY: live tensors, with separate memory.
     call(|error| unsafe { dlrs_cast(&src, &mut dst, null(), error) })
 }
 
-/// A layout of the same shape in strides of its own, in which elements are distinct.
+/// A layout of the same shape in other strides, with distinct elements.
 fn strided(reader: &mut Reader, like: &Layout, distinct: bool) -> Option<Layout> {
     let flags = if reader.one_in(3) { like.flags ^ PADDED } else { like.flags };
     let strides = strides(reader, &like.shape, 20);
@@ -103,7 +103,7 @@ fn check_strided(reader: &mut Reader, source: &View, result: &View) {
     assert!(to.memory == expected, "bytes beside the elements were written");
 }
 
-/// Whether double precision has every value of a dtype, except for kinds of NaN.
+/// Whether double precision can represent every value of a dtype, except for kinds of NaN.
 fn fits_double(dtype: DLDataType) -> bool {
     match dtype.code {
         0 | 1 => dtype.bits <= 32,
@@ -127,7 +127,7 @@ fn check_round_trip(source: &mut View) {
     }
 }
 
-/// What Rust makes of an element, where it has both types; as bits of the destination.
+/// Rust's conversion of an element, where it has both types; as bits of the destination.
 fn by_rust(from: DLDataType, to: DLDataType, bits: u128) -> Option<u128> {
     let low = bits as u64;
     let number = match (from.code, from.bits) {
@@ -158,7 +158,7 @@ fn by_rust(from: DLDataType, to: DLDataType, bits: u128) -> Option<u128> {
 
 fn check_rust(source: &View, result: &View) {
     let (from, to) = (source.layout.dtype, result.layout.dtype);
-    // Narrower integers take the low bits, where floats saturate.
+    // Narrower integers are truncated, where floats saturate.
     let low_bits = from.code < 2 && to.code < 2 && to.bits < 64;
     if from.lanes != 1 || low_bits {
         return;
@@ -169,7 +169,7 @@ fn check_rust(source: &View, result: &View) {
     }
 }
 
-/// Any dtype, half of the time a usual one.
+/// Any dtype, a usual one half of the time.
 fn dtype(reader: &mut Reader) -> DLDataType {
     let usual = [(2, 32), (2, 64), (2, 16), (4, 16), (0, 8), (1, 8), (0, 32), (0, 64), (6, 8)];
     match reader.of(&usual) {
@@ -178,7 +178,7 @@ fn dtype(reader: &mut Reader) -> DLDataType {
     }
 }
 
-/// Bytes of elements: the input's, any, or many of which numbers at their limits are made.
+/// Bytes of elements: the input's, any, or many that are numbers near their limits.
 fn fill(reader: &mut Reader) -> Vec<u8> {
     let how = reader.below(3);
     if how == 0 {
@@ -198,7 +198,7 @@ fn fill(reader: &mut Reader) -> Vec<u8> {
     (0..2048).map(|_| byte()).collect()
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let (from, mut to) = (dtype(&mut reader), dtype(&mut reader));

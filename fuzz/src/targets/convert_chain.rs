@@ -1,7 +1,7 @@
-//! A handful of live tensors, made, wrapped, shared, viewed, converted, imported, copied and
-//! released in any order, beside a model that counts references. After every step each deleter and
-//! callback that had to run has run, once and in its order, no other has, and flags and counts are
-//! the model's. Memory goes with its deleter, so that a later access is seen.
+//! A handful of live tensors, created, wrapped, shared, viewed, converted, imported, copied and
+//! released in any order, compared with a model that counts references. After every step exactly
+//! the due deleters and callbacks have run, once and in order, and flags and counts equal the
+//! model's. Deleters free memory, so that a later access is detected.
 
 use std::ptr::{NonNull, null, null_mut};
 
@@ -19,17 +19,17 @@ const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
 const IS_COPIED: u64 = DLPACK_FLAG_BITMASK_IS_COPIED;
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
-/// Tensors alive at once, and elements that a copy is made of.
+/// Tensors alive at once, and elements of a copy.
 const HANDLES_MOST: usize = 8;
 const COPY_MOST: i64 = 4096;
 
-/// What keeps memory alive: a block of the library's, or a tensor of somebody else's.
+/// The owner of memory: a block of the library's, or a foreign tensor.
 struct Node {
     own: bool,
     references: i64,
     flags: u64,
     parent: Option<usize>,
-    /// What runs when the memory goes, if it is this node's.
+    /// Runs when the memory is freed, if it is this node's.
     freed: Option<u32>,
     /// Callbacks before and after that, with their numbers.
     chains: [Vec<(u32, *mut Witness)>; 2],
@@ -70,7 +70,7 @@ impl Machine {
         self.nodes.push(node);
     }
 
-    /// A new node that is the only reference to its memory, or holds `parent`.
+    /// A new node that is the only reference to its memory, or references `parent`.
     fn node(own: bool, flags: u64, parent: Option<usize>, freed: Option<u32>) -> Node {
         Node { own, references: 1, flags, parent, freed, chains: Default::default() }
     }
@@ -111,7 +111,7 @@ impl Machine {
         self.add(tensor, Self::node(true, layout.flags, None, Some(id)));
     }
 
-    /// A tensor that another library has made.
+    /// A foreign tensor.
     fn foreign(&mut self, legacy: bool, reader: &mut Reader) {
         let layout = layout(reader);
         let mut witness = self.witness(Some(&layout));
@@ -134,7 +134,7 @@ impl Machine {
         self.add(tensor, Self::node(false, flags, None, Some(id)));
     }
 
-    /// What the library does when a reference is released, in the order that it promises.
+    /// The documented effects of releasing a reference, in order.
     fn let_go(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         node.references -= 1;
@@ -308,7 +308,7 @@ impl Machine {
         let witness = self.witness(None);
         let (id, context) = (witness.id, Box::into_raw(Box::new(witness)));
         let node = &mut self.nodes[place];
-        // SAFETY: a live tensor, and a context that goes with its one call.
+        // SAFETY: a live tensor, and a context that its one call frees.
         let status = call(|error| unsafe {
             dlrs_attach(tensor, Some(called), context.cast(), after.into(), error)
         });
@@ -318,7 +318,7 @@ impl Machine {
             return;
         }
         assert_eq!(status, DLRS_FOREIGN as i32);
-        // SAFETY: nobody else has it.
+        // SAFETY: it has no other reference.
         drop(unsafe { Box::from_raw(context) });
     }
 
@@ -332,7 +332,7 @@ impl Machine {
             call(|error| unsafe { dlrs_detach(tensor, Some(called), context.cast(), error) });
         assert_eq!(status == 0, found.is_some());
         if found.is_some() {
-            // SAFETY: it is ours again.
+            // SAFETY: it is owned again.
             drop(unsafe { Box::from_raw(context) });
         }
     }
@@ -411,7 +411,7 @@ impl Machine {
         }
     }
 
-    /// What holds after every step.
+    /// Invariants after every step.
     fn check(&self) {
         assert_eq!(record(), self.expected);
         for &(tensor, place) in &self.handles {
@@ -434,7 +434,7 @@ fn values(reader: &mut Reader) -> i64 {
     reader.below(8) as i64 - 2
 }
 
-/// Whether a copy has few elements and is none of handles.
+/// Whether a copy has few elements and no handles.
 fn copyable(tensor: *mut Managed) -> bool {
     let mut numel = 0;
     // SAFETY: a live tensor.
@@ -450,7 +450,7 @@ fn copyable(tensor: *mut Managed) -> bool {
 unsafe fn inside(base: *mut Managed, view: *mut Managed) -> bool {
     let used = |tensor: *mut Managed| {
         let (mut low, mut high) = (0, 0);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's promise.
         unsafe {
             let (inner, flags) = (&(*tensor).dl_tensor, (*tensor).flags);
             let first = inner.data as i128 + i128::from(inner.byte_offset);
@@ -462,7 +462,7 @@ unsafe fn inside(base: *mut Managed, view: *mut Managed) -> bool {
     view.0 == view.1 || base.0 <= view.0 && view.1 <= base.1
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let mut machine = Machine::default();

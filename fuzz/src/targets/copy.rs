@@ -1,6 +1,6 @@
-//! Copies between small views, packed elements too, against one made bit by bit. Both sides lie in
-//! memory of exactly the bytes that they use, or in the same memory. What is refused has written
-//! nothing, and was to be refused.
+//! Copies between small views, packed elements too, against one done bit by bit. Both sides are in
+//! memory of exactly the bytes that they use, or in the same memory. A rejected copy has written
+//! nothing, and had to be rejected.
 
 use std::ptr::null_mut;
 
@@ -12,7 +12,7 @@ use dlpack_rs::error::Status::*;
 
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 
-/// A layout, and where its first element is in its memory.
+/// A layout, and the offset of its first element in its memory.
 struct Side {
     layout: Layout,
     at: usize,
@@ -44,7 +44,7 @@ fn dtype(reader: &mut Reader) -> DLDataType {
     }
 }
 
-/// Source and destination alike but for their strides, and memory that is as large as it must be.
+/// Source and destination equal except for their strides, and memory of the required size.
 fn sides(reader: &mut Reader) -> ([Layout; 2], bool) {
     let dtype = dtype(reader);
     let flags = if reader.one_in(4) { 4 } else { 0 };
@@ -64,11 +64,11 @@ fn fill(memory: &mut [u8], seed: u8) {
     }
 }
 
-/// What dlrs_is_unique and dlrs_may_overlap say, which `overlap` checks.
+/// The results of dlrs_is_unique and dlrs_may_overlap, which `overlap` checks.
 fn answers(src: &Side, dst: &Side) -> (i32, i32) {
     let (mut unique, mut shared) = (-1, -1);
     let (from, to) = ((&src.tensor, src.layout.flags), (&dst.tensor, dst.layout.flags));
-    // SAFETY: tensors with arrays of their own, and variables for the answers.
+    // SAFETY: tensors with separate arrays, and variables for the results.
     unsafe {
         assert_eq!(call(|error| dlrs_is_unique(to.0, to.1, &mut unique, error)), 0);
         let ask = |error| dlrs_may_overlap(from.0, from.1, to.0, to.1, &mut shared, error);
@@ -93,7 +93,7 @@ fn check(src: Side, dst: Side, source: Option<&[u8]>, memory: &mut [u8], reader:
     let (unique, shared) = answers(&src, &dst);
     let read_only = u64::from(reader.one_in(32));
     let (from, to) = (src.layout.flags, dst.layout.flags | read_only);
-    // SAFETY: every element lies in memory of ours.
+    // SAFETY: every element is in memory of this test.
     let status = call(|error| unsafe {
         dlrs_copy_desc(&src.tensor, from, &dst.tensor, to, &options, error)
     });
@@ -118,7 +118,7 @@ fn check(src: Side, dst: Side, source: Option<&[u8]>, memory: &mut [u8], reader:
     assert!(memory == expected, "status {status}: the destination is not as it should be");
 }
 
-/// What a copy that was made must not have been: into shared elements, or into its own source.
+/// Properties that a successful copy must not have: shared destination elements, or overlap.
 fn check_overlap(src: &Side, dst: &Side, allowed: bool, nbytes: usize) {
     let (written, distinct) = covered(&dst.layout, dst.at, nbytes);
     assert!(distinct, "was to be refused: elements share memory");
@@ -129,7 +129,7 @@ fn check_overlap(src: &Side, dst: &Side, allowed: bool, nbytes: usize) {
     }
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let ([from, to], together) = sides(&mut reader);
@@ -141,7 +141,7 @@ pub fn run(input: &[u8]) {
     }
     let offsets = [reader.below(9), reader.below(9)];
     if together {
-        // Both in the same memory, the destination a little further on.
+        // Both in the same memory, the destination at a small offset.
         let shift = reader.below(64).min(room(0));
         let at = src_at.max(dst_at);
         let tail = extents[0].1.max(extents[1].1 + shift);
@@ -151,7 +151,7 @@ pub fn run(input: &[u8]) {
         let dst = Side::new(to, &mut memory, at + shift, offsets[1]);
         check(src, dst, None, &mut memory, &mut reader);
     } else {
-        // Any alignment, and nothing around it.
+        // Any alignment, and no bytes around it.
         let skip = [reader.below(16), reader.below(16)];
         let mut memory = [0, 1].map(|side| vec![0; skip[side] + room(side)].into_boxed_slice());
         memory.iter_mut().for_each(|memory| fill(memory, reader.byte()));

@@ -1,4 +1,4 @@
-//! What is made of an input, and checked: by `fuzz_targets/` for libFuzzer, by `replay.rs` for
+//! The case and checks of each input: run by `fuzz_targets/` for libFuzzer, by `replay.rs` for
 //! `cargo test`.
 
 pub mod cast;

@@ -1,6 +1,6 @@
-//! Names of dtypes and devices: what was written is read back as the same, whatever is read is
-//! written back as the same and says no other number than was read, any text may come in, and short
-//! buffers follow snprintf.
+//! Names of dtypes and devices: a formatted name parses to the same value, a parsed one formats to
+//! the same text with the same numbers, any text is a valid input, and short buffers follow
+//! snprintf.
 
 use crate::{Reader, call, snprintf_rule};
 use dlpack_rs::abi::{DLDataType, DLDevice};
@@ -70,7 +70,7 @@ fn parse_device(text: &[u8]) -> Option<DLDevice> {
     (status == 0).then_some(out)
 }
 
-/// Notation 0 is the library's own, which has a name for every dtype.
+/// Notation 0 is the library's, which has a name for every dtype.
 fn check_dtype(dtype: DLDataType, notation: i32, capacity: usize) {
     // SAFETY: the rule passes a buffer of that capacity.
     let name = snprintf_rule(capacity, |buffer, capacity, nbytes, error| unsafe {
@@ -91,14 +91,14 @@ fn check_device(device: DLDevice, capacity: usize) {
         dlrs_device_format(device, buffer, capacity, nbytes, error)
     });
     let name = name.expect("every device has a name");
-    // An ordinal that the kind cannot have is written, and refused.
+    // An invalid ordinal is formatted, and rejected by the parser.
     let exists = device_type::kind(device.device_type)
         .is_none_or(|kind| device.device_id == 0 || device.device_id > 0 && !kind.id_must_be_zero);
     assert_eq!(parse_device(name.as_bytes()), exists.then_some(device), "{name}");
 }
 
-/// Text that was read as something is its name, or that of something unknown with the same numbers;
-/// the last of these, `tail`, may be left out if it is the usual one.
+/// A text that parses is its value's name, or that of an unknown value with the same numbers; the
+/// last of these, `tail`, may be left out if it is the usual one.
 fn check_read(text: &[u8], name: &str, unknown: String, (tail, usual): (String, bool)) {
     let heads = [name.strip_suffix(&tail).unwrap_or(name), &unknown];
     let text = str::from_utf8(text).expect("only ASCII is read");
@@ -130,7 +130,7 @@ fn check_device_read(text: &[u8], device: DLDevice) {
     check_read(text, &name, unknown, (tail, device_id == 0));
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let (kind, capacity) = (reader.below(8), reader.below(48));

@@ -8,7 +8,7 @@ use dlpack_rs::capi::overlap::*;
 
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 const UNDECIDED: i32 = dlrs_answer::DLRS_UNDECIDED as i32;
-/// Nothing is read there.
+/// Not dereferenced.
 const BASE: usize = 1 << 20;
 
 fn layout(reader: &mut Reader) -> Layout {
@@ -27,10 +27,10 @@ fn layout(reader: &mut Reader) -> Layout {
     Layout { dtype, flags, shape, strides }
 }
 
-/// What the library says, which must be said of the same tensor in both orders.
+/// The library's result, which must be the same for both orders.
 fn asked(a: (&DLTensor, u64), b: (&DLTensor, u64)) -> i32 {
     let mut out = -1;
-    // SAFETY: tensors with arrays of their own; elements are not touched.
+    // SAFETY: tensors with separate arrays; elements are not accessed.
     let status = call(|error| unsafe { dlrs_may_overlap(a.0, a.1, b.0, b.1, &mut out, error) });
     assert_eq!(status, 0);
     out
@@ -44,7 +44,7 @@ fn check_unique(layout: &Layout, tensor: &DLTensor, truth: bool) {
     assert!(out == i32::from(truth) || out == UNDECIDED, "unique {out}, should be {truth}");
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let layouts = [layout(&mut reader), layout(&mut reader)];

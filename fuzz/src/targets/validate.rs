@@ -22,7 +22,7 @@ struct World {
 fn array(reader: &mut Reader, array: &mut [i64]) -> *mut i64 {
     match reader.below(16) {
         14 => null_mut(),
-        15 => array.as_mut_ptr().wrapping_byte_add(4), // nothing of it may be read
+        15 => array.as_mut_ptr().wrapping_byte_add(4), // none of it may be read
         _ => array.as_mut_ptr(),
     }
 }
@@ -41,7 +41,7 @@ fn extents_and_strides(reader: &mut Reader, n: usize) -> [Box<[i64]>; 2] {
     let shape: Box<[i64]> = (0..n).map(|_| reader.number(-1, 4)).collect();
     let mut strides: Box<[i64]> = (0..n).map(|_| reader.number(-4, 9)).collect();
     if reader.one_in(3) {
-        // Compact, as far as 64 bits can say so.
+        // Compact, as far as 64 bits can express it.
         let mut step = 1i64;
         for (stride, n) in strides.iter_mut().zip(&shape).rev() {
             *stride = step;
@@ -87,7 +87,7 @@ fn world(reader: &mut Reader) -> World {
     World { managed, shape, strides, arena }
 }
 
-/// The first failure in the documented order; what is left of a `Result` without values.
+/// The first failure in the documented order; a `Result` without values.
 type Verdict = Result<(), Status>;
 
 fn unless(fault: bool, status: Status) -> Verdict {
@@ -110,7 +110,7 @@ impl World {
         !device_type::KINDS.iter().any(|kind| kind.code == code && kind.opaque_handle)
     }
 
-    /// Too many for 64 bits is one more than fits.
+    /// An overflow of 64 bits counts as one too many.
     fn numel(&self) -> i128 {
         let fits = |n: i128| n.min(i128::from(i64::MAX) + 1);
         let product = |all: i128, &n: &i64| fits(all.saturating_mul(n.into()));
@@ -121,7 +121,7 @@ impl World {
         (self.numel() * self.slot_bits() + 7) / 8
     }
 
-    /// The strides that count.
+    /// The effective strides.
     fn steps(&self) -> Vec<i128> {
         if !self.managed.dl_tensor.strides.is_null() {
             return self.strides.iter().map(|&stride| stride.into()).collect();
@@ -184,7 +184,7 @@ impl World {
         unless(first + low < 0 || first + high > limit, DLRS_EXTENT_OVERFLOW)
     }
 
-    /// What a level says of the tensor; `due` where strides must be given.
+    /// A level's result for the tensor; `due` where strides must be present.
     fn level(&self, level: i32, due: bool) -> Verdict {
         let (tensor, strict) = (&self.managed.dl_tensor, level >= 3);
         unless(strict && self.managed.flags > 7, DLRS_FLAGS)?;
@@ -200,7 +200,7 @@ impl World {
         unless(self.shape.iter().any(|&n| n < 0), DLRS_SHAPE_NEG)?;
         unless(arrays && !tensor.strides.is_aligned(), DLRS_MISALIGNED_STRUCT)?;
         unless(arrays && tensor.strides.is_null() && due && strict, DLRS_STRIDES_NULL)?;
-        // Compact strides are made of extents, so these must fit.
+        // Compact strides are products of extents, so these must fit.
         let made = tensor.strides.is_null();
         unless(made && self.numel() > i64::MAX.into(), DLRS_SIZE_OVERFLOW)?;
         if level >= 2 && !self.empty() { self.layout(strict) } else { Ok(()) }
@@ -224,7 +224,7 @@ impl World {
         dense || self.empty()
     }
 
-    /// Everything of the input, to see that it stays.
+    /// All of the input, to check that it is unchanged.
     fn image(&self) -> impl PartialEq + use<> {
         let DLTensor { data, device, ndim, dtype, shape, strides, byte_offset } =
             self.managed.dl_tensor;
@@ -249,11 +249,11 @@ fn check_levels(world: &World) {
         manager_ctx: null_mut(),
         deleter: None,
     };
-    // The driver of another device than the CPU may know more.
+    // The driver of a device other than the CPU may have more information.
     let most = if world.managed.dl_tensor.device.device_type == 1 { 4 } else { 3 };
     let mut before = 0;
     for level in 1..=most {
-        // SAFETY: arrays are as long as `ndim` says, where it may be so.
+        // SAFETY: arrays are as long as `ndim`, where that is valid.
         let said = call(|error| unsafe { dlrs_validate(tensor, flags, level, error) });
         assert_eq!(said, status(world.level(level, false)), "level {level}");
         assert!(before == 0 || said != 0, "level {level} accepts what a weaker one refuses");
@@ -287,13 +287,13 @@ fn check_within(world: &World, reader: &mut Reader) {
         let outside = first + low < i128::from(base as u64) || first + high > end;
         unless(outside, DLRS_OUT_OF_BOUNDS)
     });
-    // SAFETY: as above; `base` is not followed.
+    // SAFETY: as above; `base` is not dereferenced.
     let said =
         call(|error| unsafe { dlrs_validate_within(tensor, flags, base.cast(), nbytes, error) });
     assert_eq!(said, status(expected));
 }
 
-/// Asks for a number, and checks the answer, or that nothing was written.
+/// Queries a number, and checks it, or that nothing was written.
 fn ask<T: PartialEq + std::fmt::Debug + Copy>(
     expected: Result<T, Status>,
     untouched: T,
@@ -316,7 +316,7 @@ fn check_questions(world: &World) {
     let unknown = !world.addressed() && !world.empty();
     let span = laid_out.and_then(|()| unless(unknown, DLRS_UNSUPPORTED));
     let span = span.map(|()| if world.empty() { (0, 0) } else { world.span() });
-    // SAFETY: as above, and variables for the answers.
+    // SAFETY: as above, and variables for the results.
     unsafe {
         let valid = world.level(1, false).is_ok();
         let (numel, nbytes) = if valid { (world.numel(), world.nbytes()) } else { (0, 0) };
@@ -339,13 +339,13 @@ fn check_questions(world: &World) {
     }
 }
 
-/// Whether the elements may be read: they lie in memory of ours, or nobody tries.
+/// Whether the elements may be read: they are in memory of this test, or are not accessed.
 fn readable(world: &World) -> bool {
     let tensor = &world.managed.dl_tensor;
     let (base, n) = (world.arena.as_ptr().cast(), world.arena.len() as u64);
     // SAFETY: as above.
     let within = unsafe { dlrs_validate_within(tensor, world.managed.flags, base, n, null_mut()) };
-    // Of one that has no layout nothing is read either.
+    // Without a valid layout nothing is read either.
     within != DLRS_OUT_OF_BOUNDS as i32 || !device_type::host_reachable(tensor.device.device_type)
 }
 
@@ -372,7 +372,7 @@ fn check_texts(world: &World, reader: &mut Reader) {
     }
 }
 
-/// What is made of an input, and checked.
+/// Builds the case of an input, and checks it.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
     let world = world(&mut reader);

@@ -1,4 +1,4 @@
-"""Is the package found, and does a program run with it?"""
+"""Checks that the package is found, and that a program runs with it."""
 
 from os.path import join
 

@@ -13,7 +13,7 @@ def version():
 
 def make(array):
     """With memory of ONNX Runtime: ortvalue_from_numpy borrows NumPy's, and only the Python object
-        references that."""
+    references that."""
     made = ort.OrtValue.ortvalue_from_shape_and_type(array.shape, array.dtype.type)
     made.update_inplace(array)
     return made._ortvalue
