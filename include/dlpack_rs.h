@@ -129,9 +129,9 @@ extern "C" {
  * threads or for a caller's own pool. Those threads block every signal except those that an
  * instruction raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
  *
- * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. Once it
- * has allocated a tensor it is not unloaded, so a deleter stays callable until the process ends. On
- * macOS a library cannot prevent unloading: do not call dlclose there.
+ * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. Once
+ * it has allocated a tensor it is not unloaded, so a deleter stays callable until the process
+ * ends. On macOS a library cannot prevent unloading: do not call dlclose there.
  */
 
 typedef struct dlrs_error dlrs_error;

@@ -154,7 +154,7 @@ int capture_forbids(void) {
 }
 
 /* Work on the legacy stream would wait for blocking streams that capture. Querying its capture
- * status fails likewise, but invalidates nothing. */
+ * status fails in the same way, but invalidates nothing. */
 static int legacy_captures(const stream *self, int breaks) {
   int code = OK;
   if (!self->legacy) return OK;
