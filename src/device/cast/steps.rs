@@ -1,8 +1,8 @@
 //! The loops: each converts a run of elements from one representation to another.
 //!
 //! Between load and store an element is wide: an `i32`, an `i64` (or `u64` bits), an `f32` that is
-//! exact or rounded to odd, or an `f64` rounded in the same way. Rounding to odd (the last bit is set if
-//! the result is inexact) makes a later rounding to nearest correct, as if it were the only one.
+//! exact or rounded to odd, or an `f64` rounded in the same way. Rounding to odd (the last bit is
+//! set if the result is inexact) makes a later rounding to nearest correct, as if it were the only one.
 #![forbid(unsafe_code)]
 
 use super::round::{Target, either, octave};
