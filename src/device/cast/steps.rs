@@ -2,7 +2,8 @@
 //!
 //! Between load and store an element is wide: an `i32`, an `i64` (or `u64` bits), an `f32` that is
 //! exact or rounded to odd, or an `f64` rounded in the same way. Rounding to odd (the last bit is
-//! set if the result is inexact) makes a later rounding to nearest correct, as if it were the only one.
+//! set if the result is inexact) makes a later rounding to nearest correct, as if it were the only
+//! one.
 #![forbid(unsafe_code)]
 
 use super::round::{Target, either, octave};
