@@ -70,6 +70,11 @@ impl Names {
                         self.functions.insert(it.sig.ident.to_string(), types.collect());
                     }
                 }),
+                // Two names for one field, since HIP 5.7.
+                Item::Union(it) => {
+                    let field = it.fields.named.into_iter().next().unwrap();
+                    self.types.insert(it.ident.to_string(), field.ty);
+                }
                 // `pub use self::name_enum as name;`
                 Item::Use(it) => {
                     if let syn::UseTree::Path(path) = it.tree
