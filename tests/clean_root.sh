@@ -72,7 +72,7 @@ inside() { # inside COMMAND...: with mounts that go when it ends
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
     mount -t tmpfs shm "$root/dev/shm" 2>/dev/null
-    exec chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+    chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
   ' sh "$root" "$@"
 }
 settings=(SETUP="${SETUP:-}")

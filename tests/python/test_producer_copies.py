@@ -107,7 +107,7 @@ def test_an_unneeded_copy_is_not_requested(take):
 
 
 def test_another_device(take):
-    """A producer that ignores dl_device without a copy is asked for a copy there."""
+    """A producer that ignores dl_device without a copy receives copy=True in a second call."""
     for copy in (None, True):
         producer = StandIn()
         copied = take(producer, device=CPU, copy=copy)

@@ -133,7 +133,7 @@ def _(library):
     producer = Handmade()
     result = copied(library, producer)
     if any(keywords.get("copy") is True for keywords in producer.asked):
-        raise Skipped("the producer is asked for the copy")
+        raise Skipped("the producer received copy=True")
     ctypes.c_float.from_address(producer.start).value = 99.0
     must(library.values(result)[0] == 0.0, "it changed with the source")
 
