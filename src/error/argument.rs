@@ -2,8 +2,6 @@
 //! parameters of every function, and so their numbers.
 #![forbid(unsafe_code)]
 
-use crate::array::Texts;
-
 macro_rules! arguments {
     ($($name:ident,)*) => {
         /// An argument.
@@ -20,7 +18,8 @@ macro_rules! arguments {
             pub(super) const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
         }
 
-        const NAMES: Texts = Texts(concat!("\0", $(stringify!($name), "\0"),*));
+        /// Separated by spaces.
+        const NAMES: &str = concat!($(" ", stringify!($name)),*);
     };
 }
 
@@ -110,7 +109,9 @@ arguments! {
 impl Arg {
     /// The name; empty for [`Arg::nobody`].
     pub fn as_str(self) -> &'static str {
-        let name = NAMES.get(self as usize);
+        let mut names = NAMES.as_bytes().split(|&byte| byte == b' ');
+        let name = names.nth(self as usize).unwrap_or(b"");
+        let name = core::str::from_utf8(name).unwrap_or("");
         name.strip_prefix("r#").unwrap_or(name)
     }
 }
