@@ -4,37 +4,33 @@ use core::ffi::CStr;
 use super::packed::Packed;
 use crate::device::plan::Dim;
 
-/// The kernels for CUDA: PTX for compute capability 5.0, generated from [`SOURCE`] by generate.py.
-pub const PTX: &CStr =
-    match CStr::from_bytes_with_nul(concat!(include_str!("kernels.ptx"), "\0").as_bytes()) {
-        Ok(text) => text,
-        Err(_) => panic!(),
-    };
-
-/// The kernels for ROCm, which compiles a family of them on first use.
-pub const SOURCE: &CStr =
-    match CStr::from_bytes_with_nul(concat!(include_str!("kernels.cu"), "\0").as_bytes()) {
-        Ok(text) => text,
-        Err(_) => panic!(),
-    };
-
-const PTX_BYTES: &[u8] = PTX.to_bytes_with_nul();
-const SOURCE_BYTES: &[u8] = SOURCE.to_bytes_with_nul();
-
-/// A text that the build script packed.
-macro_rules! packed {
+/// A file that the build script wrote.
+macro_rules! built {
     ($name:literal) => {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name))
     };
 }
 
-static PTX_KEPT: [u8; packed!("kernels.ptx").len()] = *packed!("kernels.ptx");
-static SOURCE_KEPT: [u8; packed!("kernels.cu").len()] = *packed!("kernels.cu");
+const fn text(bytes: &'static [u8]) -> &'static CStr {
+    match CStr::from_bytes_with_nul(bytes) {
+        Ok(text) => text,
+        Err(_) => panic!(),
+    }
+}
+
+/// The kernels for CUDA: PTX for compute capability 5.0, generated from kernels.cu by generate.py.
+pub const PTX: &CStr = text(built!("kernels.ptx"));
+
+/// The kernels for ROCm, which compiles a family of them on first use: kernels.cu.
+pub const SOURCE: &CStr = text(built!("kernels.cu"));
+
+static PTX_KEPT: [u8; built!("kernels.ptx.packed").len()] = *built!("kernels.ptx.packed");
+static SOURCE_KEPT: [u8; built!("kernels.cu.packed").len()] = *built!("kernels.cu.packed");
 
 /// [`PTX`], as stored in the library.
-pub static CUDA: Packed = Packed { bytes: &PTX_KEPT, nbytes: PTX_BYTES.len() };
+pub static CUDA: Packed = Packed { bytes: &PTX_KEPT, nbytes: PTX.count_bytes() + 1 };
 /// [`SOURCE`], as stored in the library.
-pub static ROCM: Packed = Packed { bytes: &SOURCE_KEPT, nbytes: SOURCE_BYTES.len() };
+pub static ROCM: Packed = Packed { bytes: &SOURCE_KEPT, nbytes: SOURCE.count_bytes() + 1 };
 
 /// Kernels that are loaded together, on first use of one of them: a driver takes several times as
 /// long to compile all.

@@ -18,12 +18,18 @@ fn main() {
     let out = PathBuf::from(std::env::var("OUT_DIR").unwrap());
     for name in ["kernels.ptx", "kernels.cu"] {
         let path = format!("src/device/gpu/{name}");
-        let mut text = std::fs::read(&path).unwrap();
-        text.push(0);
-        std::fs::write(out.join(name), pack(&text)).unwrap();
+        let text = without_comments(&std::fs::read_to_string(&path).unwrap()) + "\0";
+        std::fs::write(out.join(name), &text).unwrap();
+        std::fs::write(out.join(format!("{name}.packed")), pack(text.as_bytes())).unwrap();
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rerun-if-changed=src/device/gpu/packed");
+}
+
+/// A text without comments, indentation and empty lines. No string has two slashes.
+fn without_comments(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or("").trim());
+    lines.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// The choice at a position, and the compressed length of the rest of the text: after a piece, and
