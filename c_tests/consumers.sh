@@ -133,6 +133,15 @@ versions() { # 0.x: another minor version is another interface; DLPack 1.x is on
   fails $ask -B "$work/v8" -DWANT="99.0...100" -DDL=1.3
   [ "$(PKG_CONFIG_PATH=$work/installed/lib/pkgconfig pkg-config --modversion dlpack_rs)" = "$version" ]
 }
+components() { # what is missing is said in one sentence
+  mkdir "$work/components"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(c LANGUAGES NONE)' \
+    'find_package(dlpack_rs REQUIRED COMPONENTS shared print teleport)' \
+    >"$work/components/CMakeLists.txt"
+  fails cmake -S "$work/components" -B "$work/components/b" \
+    -DCMAKE_PREFIX_PATH="$work/installed" 2>"$work/said"
+  tr -s ' \n' '  ' <"$work/said" | grep -F "has no teleport here: it has the libraries that are"
+}
 system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake and pkg-config
   mkdir -p "$work/system/include/dlpack"
   cp "$root/include/dlpack.h" "$work/system/include/dlpack/"
@@ -294,6 +303,11 @@ row "Python without the module: dlpack_rs.abi, and a word on the rest" from_pyth
 row "DLPACK_RS_USE_STATIC chooses the static library" static_by_option
 row "dlpack_rs_DIR names the build tree" build_directory_itself
 row "versions: what is compatible is found, the rest is refused" versions
+row "a component that is missing: said" components
+for feature in CUDA cuda2 -cuda all module "cast no"; do
+  row "the feature \"$feature\": refused" refuses "which is none of: cuda rocm python" \
+    "-DDLPACK_RS_FEATURES=$feature"
+done
 row "dlpack.h left to the system" system_dlpack
 row "a project's own dlpack::dlpack stays" own_dlpack_target
 row "cargo: rustup's in the home, then PATH's; not CARGO_HOME's where that is not set" found_cargo

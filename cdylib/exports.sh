@@ -4,7 +4,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ -n "${DLRS_FEATURES+set}" ] || exec cat include/exports.txt
-left_out=$(awk -v features=" $(echo "$DLRS_FEATURES" | tr ',;' '  ') " '
+features=" $(echo "$DLRS_FEATURES" | tr ',;' '  ') "
+case $features in # it has others
+*' module '*) features="$features$(sed -n 's/^module = //p' Cargo.toml | tr -c '[:lower:]' ' ') " ;;
+esac
+left_out=$(awk -v features="$features" '
     /^#\[cfg\(feature = / { split($0, part, "\""); needed = part[2]; next }
     needed != "" && !index(features, " " needed " ") { sub(";", "", $3); print "src/capi/" $3 ".rs" }
     { needed = "" }' src/capi/mod.rs)

@@ -42,11 +42,12 @@ endif()
 set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/${_dlrs_target}/release")
 set(_dlrs_cargo_args build --release --locked --package dlpack_rs_cdylib
   --target-dir "${DLPACK_RS_CARGO_TARGET_DIR}" --target "${_dlrs_target}")
-string(REGEX MATCHALL "[a-z]+" _dlrs_features "${DLPACK_RS_FEATURES}")
+string(REGEX MATCHALL "[^ ,;]+" _dlrs_features "${DLPACK_RS_FEATURES}")
 foreach(_dlrs_feature IN LISTS _dlrs_features)
   if(NOT _dlrs_feature IN_LIST _dlrs_all_features)
+    list(JOIN _dlrs_all_features " " _dlrs_feature_names)
     message(FATAL_ERROR "DLPACK_RS_FEATURES has ${_dlrs_feature}, which is none of: "
-      "${_dlrs_all_features}")
+      "${_dlrs_feature_names}")
   endif()
 endforeach()
 # What the header then does not declare, for the users of the library.

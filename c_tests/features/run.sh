@@ -34,6 +34,18 @@ declared() { # what the header declares is what the library exports
   gcc -E -P -DDLRS_API=DLRS_API $1 -xc "$include/dlpack_rs.h" | tr '\n' ' ' | sed 's/DLRS_API/\n/g' |
     sed -nE 's/^[^(]*\b(dlrs_[a-z0-9_]+) ?\(.*/\1/p' | LC_ALL=C sort | diff "$out/exports" -
 }
+sets() { # so for every set of the features that have functions; module has all of them
+  local set feature defines
+  for set in "" python cast print "python cast" "python print" "cast print" "python cast print" \
+      module; do
+    defines=''
+    for feature in python cast print; do
+      case " $set " in *" $feature "* | *" module "*) ;; *) defines="$defines -DDLRS_NO_${feature^^}" ;; esac
+    done
+    DLRS_FEATURES=$set cdylib/exports.sh >"$out/exports"
+    declared "$defines" || { echo "with \"$set\""; return 1; }
+  done
+}
 
 run() { # run PROGRAM: builds and runs it; leaves its output and exit status
   local name
@@ -138,6 +150,7 @@ CMAKE
     "-Wl,-rpath,$out/prefix/lib" -o "$out/by_pkg_config" && "$out/by_pkg_config"
 }
 
+try "every set of features: the header declares what is exported" sets
 for features in "$@"; do combination "$features"; done
 unset DLRS_FEATURES
 try "installed with \"$1\"" installed "$1"
