@@ -271,6 +271,10 @@ static void accessing() {
   CHECK(fixed(1, 0) == 3);
   CHECK(t.transpose().as<int32_t, 2>()(2, 1) == 5);
   CHECK(Tensor::make<int>({}).as<int, 0>().rank() == 0);
+  // Extents of an empty tensor may have any product.
+  const int64_t huge[] = {0, INT64_MAX, INT64_MAX};
+  CHECK(Tensor::make<int>(huge).as<int, 3>().extent(2) == INT64_MAX);
+  CHECK((Strided<int, 3>(nullptr, huge, nullptr).stride(2) == 1));
   try {
     static_cast<void>(t.data_as<float>());
     CHECK(false);

@@ -82,8 +82,8 @@ static void returning() {
   broken = true;
   CHECK(first->sync().error().status() == DLRS_ASYNC_FAULT);
   *first = std::move(*second);
-  CHECK(streams == 2 && *first && first->get().handle == &streams);
-  CHECK(second->destroy() && streams == 1 && !*second);
+  CHECK(streams == 1 && *first && first->get().handle == &streams && !*second);
+  CHECK(second->destroy().error().status() == DLRS_NULL_ARG && streams == 1);
   broken = true;
   CHECK(!first->destroy() && streams == 0 && !*first);
   CHECK(nothrow::Stream::make(cpu()).error().status() == DLRS_UNSUPPORTED);
@@ -139,6 +139,27 @@ static void returning() {
   auto t = nothrow::Tensor::make<float>({4}, counted);
   CHECK(t && blocks == 1 && std::move(*t).release_after(counted, nullptr) && !*t);
   CHECK(*nothrow::Devices::release_drain() == 0 && blocks == 0);
+}
+
+// Whatever it had is freed at once, and the other is empty. A move to itself changes nothing.
+template <class T>
+static bool moves(T first, T second) {
+  T &same = first;
+  first = std::move(same);
+  const bool kept = bool(first);
+  first = std::move(second);
+  return kept && first && !second;
+}
+static void moving() {
+  const auto pool = [] { return std::move(*nothrow::Pool::make()); };
+  const auto block = [] { return std::move(*nothrow::Memory::make(counted, 8)); };
+  const auto event = [] { return std::move(*nothrow::Event::make(counted)); };
+  const auto stream = [] { return std::move(*nothrow::Stream::make(counted)); };
+  const auto tensor = [] { return std::move(*nothrow::Tensor::make<int>({2})); };
+  const auto legacy = [&] { return std::move(*tensor().to_legacy()); };
+  CHECK(moves(pool(), pool()) && moves(tensor(), tensor()) && moves(legacy(), legacy()));
+  CHECK(moves(block(), block()) && moves(event(), event()) && moves(stream(), stream()));
+  CHECK(blocks == 0 && events == 0 && streams == 0);
 }
 
 static void pools() {
@@ -211,6 +232,7 @@ int main() {
   CHECK(set && *set == nullptr);
   if (!set) std::puts(set.error().what());
   returning();
+  moving();
   pools();
 #if DLRS_CXX_EXCEPTIONS
   throwing();

@@ -67,6 +67,8 @@ static void mdspans() {
   const auto any = to_mdspan<int32_t, 2>(*t.flip());
   CHECK(any && (*any)[0, 0] == 5 && (*any)[1, 2] == 0 && any->stride(0) == -3);
   CHECK(any->mapping().required_span_size() == 1 && any->extent(1) == 3);
+  const auto none = to_mdspan<int, 3>(*nothrow::Tensor::make<int>({INT64_MAX, INT64_MAX, 0}));
+  CHECK(none && none->mapping().required_span_size() == 0);
   const auto wide = to_mdspan<const int32_t, 3>(*t.expand({4, 2, 3}));
   CHECK(wide && (*wide)[3, 1, 2] == 5 && wide->stride(0) == 0);
   CHECK((*to_mdspan<int32_t, 2, std::layout_right>(t))[1, 2] == 5);

@@ -40,10 +40,9 @@ class BasicStream {
     });
   }
   BasicStream() noexcept = default;
-  BasicStream(BasicStream &&other) noexcept { *this = std::move(other); }
+  BasicStream(BasicStream &&other) noexcept { swap(other); }
   BasicStream &operator=(BasicStream &&other) noexcept {
-    std::swap(ref_, other.ref_);
-    std::swap(owned_, other.owned_);
+    BasicStream(std::move(other)).swap(*this);
     return *this;
   }
   ~BasicStream() {
@@ -69,6 +68,10 @@ class BasicStream {
   }
 
  private:
+  void swap(BasicStream &other) noexcept {
+    std::swap(ref_, other.ref_);
+    std::swap(owned_, other.owned_);
+  }
   void own(DLDevice device) noexcept {
     ref_.device = device;
     owned_ = true;
@@ -93,11 +96,9 @@ class BasicEvent {
     });
   }
   BasicEvent() noexcept = default;
-  BasicEvent(BasicEvent &&other) noexcept { *this = std::move(other); }
+  BasicEvent(BasicEvent &&other) noexcept { swap(other); }
   BasicEvent &operator=(BasicEvent &&other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(handle_, other.handle_);
-    std::swap(owned_, other.owned_);
+    BasicEvent(std::move(other)).swap(*this);
     return *this;
   }
   ~BasicEvent() {
@@ -126,6 +127,11 @@ class BasicEvent {
   }
 
  private:
+  void swap(BasicEvent &other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+    std::swap(owned_, other.owned_);
+  }
   DLDevice device_ = cpu();
   void *handle_ = nullptr;
   bool owned_ = false;
@@ -144,9 +150,9 @@ class BasicPool {
     });
   }
   BasicPool() noexcept = default;
-  BasicPool(BasicPool &&other) noexcept : pool_(std::exchange(other.pool_, nullptr)) {}
+  BasicPool(BasicPool &&other) noexcept { swap(other); }
   BasicPool &operator=(BasicPool &&other) noexcept {
-    std::swap(pool_, other.pool_);
+    BasicPool(std::move(other)).swap(*this);
     return *this;
   }
   ~BasicPool() { dlrs_pool_release(pool_); }
@@ -175,6 +181,7 @@ class BasicPool {
   }
 
  private:
+  void swap(BasicPool &other) noexcept { std::swap(pool_, other.pool_); }
   dlrs_pool *pool_ = nullptr;
 };
 
@@ -196,12 +203,9 @@ class BasicMemory {
     });
   }
   BasicMemory() noexcept = default;
-  BasicMemory(BasicMemory &&other) noexcept { *this = std::move(other); }
+  BasicMemory(BasicMemory &&other) noexcept { swap(other); }
   BasicMemory &operator=(BasicMemory &&other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    std::swap(nbytes_, other.nbytes_);
-    std::swap(align_bytes_, other.align_bytes_);
+    BasicMemory(std::move(other)).swap(*this);
     return *this;
   }
   ~BasicMemory() {
@@ -219,6 +223,12 @@ class BasicMemory {
   }
 
  private:
+  void swap(BasicMemory &other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(nbytes_, other.nbytes_);
+    std::swap(align_bytes_, other.align_bytes_);
+  }
   DLDevice device_ = cpu();
   void *data_ = nullptr;
   uint64_t nbytes_ = 0, align_bytes_ = 0;
@@ -240,10 +250,9 @@ class BasicRegistration {
     });
   }
   BasicRegistration() noexcept = default;
-  BasicRegistration(BasicRegistration &&other) noexcept { *this = std::move(other); }
+  BasicRegistration(BasicRegistration &&other) noexcept { swap(other); }
   BasicRegistration &operator=(BasicRegistration &&other) noexcept {
-    std::swap(device_type_, other.device_type_);
-    std::swap(data_, other.data_);
+    BasicRegistration(std::move(other)).swap(*this);
     return *this;
   }
   ~BasicRegistration() {
@@ -256,6 +265,10 @@ class BasicRegistration {
   }
 
  private:
+  void swap(BasicRegistration &other) noexcept {
+    std::swap(device_type_, other.device_type_);
+    std::swap(data_, other.data_);
+  }
   int32_t device_type_ = kDLCPU;
   void *data_ = nullptr;
 };

@@ -42,10 +42,10 @@ struct layout_any {
     /// From the first element upwards; negative strides lead below it.
     [[nodiscard]] constexpr index_type required_span_size() const noexcept {
       index_type size = 1;
-      for (rank_type i = 0; i < Extents::rank(); ++i) {
+      for (rank_type i = 0; i < Extents::rank(); ++i)
         if (extents_.extent(i) == 0) return 0;
+      for (rank_type i = 0; i < Extents::rank(); ++i)
         if (strides_[i] > 0) size += (extents_.extent(i) - 1) * strides_[i];
-      }
       return size;
     }
     template <class... I>

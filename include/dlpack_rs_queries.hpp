@@ -30,11 +30,11 @@ class Strided {
   constexpr Strided() noexcept = default;
   /// NULL strides are compact row-major. Shape and strides are copied.
   constexpr Strided(T *data, const int64_t *shape, const int64_t *strides) noexcept : data_(data) {
-    int64_t compact = 1;
+    uint64_t compact = 1;  // which the extents of an empty tensor may exceed
     for (size_t i = N; i-- > 0;) {
       shape_[i] = shape[i];
-      strides_[i] = strides ? strides[i] : compact;
-      compact *= shape[i];
+      strides_[i] = strides ? strides[i] : static_cast<int64_t>(compact);
+      compact *= static_cast<uint64_t>(shape[i]);
     }
   }
   /// Of const elements, from one of others.
