@@ -95,8 +95,11 @@ VALUES = [0, 1, -1, True, False, 127, 128, 255, 256, -128, -129, 1 << 31, 1 << 6
           Decimal("1.5"), ml_dtypes.bfloat16(1.5), np.array(7), np.array([2.5])]
 
 
-@pytest.mark.parametrize("name", ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64",
-                                  "float16", "float32", "float64", "complex64", "complex128"])
+NUMPYS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float32",
+          "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("name", NUMPYS)
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_numbers_are_written_as_numpy_writes_them(name, value):
     array, got, errors = np.zeros(3, name), np.zeros(3, name), []
@@ -119,6 +122,25 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
         assert errors[0] is errors[1]
     if errors == [None, None]:
         assert array.tobytes() == got.tobytes()
+
+
+@pytest.mark.parametrize("name", [None, *NUMPYS])
+@pytest.mark.parametrize("nest", [lambda value: value, lambda value: [value],
+                                  lambda value: [(1, value), [value, 0]]], ids=[0, 1, 2])
+def test_asarray_of_numbers_is_numpys(name, nest):
+    for number in [value for value in VALUES if type(value) in (bool, int, float, complex)]:
+        results = []
+        for make in (np.asarray, m.asarray):
+            try:
+                with np.errstate(all="ignore"):
+                    made = make(nest(number), dtype=name)
+                result = np.dtype(made.dtype).name, made.shape, made.tobytes()
+            except Exception as error:
+                result = type(error)
+            results.append(result)
+        if type(results[0]) is tuple and results[0][0] == "object":
+            results[0] = BufferError
+        assert results[0] == results[1], number
 
 
 def test_rejected_assignments_write_nothing():

@@ -45,10 +45,10 @@ pub fn whole(python: Python, number: u64) -> Result<Owned> {
     unsafe { required(python.PyLong_FromUnsignedLongLong(number)) }
 }
 
-/// The name of a tensor's dtype.
-pub fn dtype_name(python: Python, tensor: &Snapshot) -> Result<Owned> {
+/// The name of a dtype.
+pub fn dtype_name(python: Python, dtype: DLDataType) -> Result<Owned> {
     let mut name = Message::EMPTY;
-    let _ = dtype::format(tensor.dtype, &mut name);
+    let _ = dtype::format(dtype, &mut name);
     text(python, name.text())
 }
 
@@ -85,7 +85,7 @@ attributes! {
         |python, tensor| tuple(python, tensor.strides());
     Ndim, c"ndim", "Number of axes.", |python, tensor| whole(python, tensor.shape().len() as u64);
     Dtype, c"dtype", "Element type, its name: 'float32', 'bfloat16'.",
-        |python, tensor| dtype_name(python, tensor);
+        |python, tensor| dtype_name(python, tensor.dtype);
     Device, c"device", "Device, its name: 'cpu', 'cuda:0'.", |python, tensor| {
         let mut name = Message::EMPTY;
         let _ = write!(name, "{}", device_type::Name(tensor.device));

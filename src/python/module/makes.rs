@@ -3,6 +3,7 @@
 use core::ptr::{NonNull, null_mut};
 
 use super::arguments::{self, Call, Number, method};
+use super::attributes::dtype_name;
 use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{self, Held, RULES};
@@ -12,6 +13,7 @@ use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
 use crate::device_type::CPU;
 use crate::dtype;
+use crate::dtype_notation;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
@@ -160,7 +162,7 @@ method!(
                 return Err(refused(python, python.PyExc_ValueError(), text));
             }
             true => {
-                array = call_numpy(python, c"asarray", x)?;
+                array = array_of_numbers(python, x, dtype)?;
                 array.as_ptr()
             }
         };
@@ -179,6 +181,28 @@ method!(
         object_of(python, made)
     }
 );
+
+/// An array of numbers, of the wanted dtype where NumPy has it: it raises OverflowError for what
+/// does not fit, and makes no float of a large integer on the way.
+///
+/// # Safety
+/// The object is live.
+unsafe fn array_of_numbers(
+    python: Python,
+    numbers: *mut PyObject,
+    dtype: Option<DLDataType>,
+) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match dtype.filter(|&dtype| dtype_notation::to_kind(dtype).is_ok()) {
+            Some(dtype) => {
+                let name = dtype_name(python, dtype)?;
+                call_numpy(python, c"asarray", &[numbers, name.as_ptr()])
+            }
+            None => call_numpy(python, c"asarray", &[numbers]),
+        }
+    }
+}
 
 /// Whether an object is a list or a tuple.
 ///

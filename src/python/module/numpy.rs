@@ -43,7 +43,7 @@ method!(
             return Ok(found);
         }
         // Of its own type an array gives itself.
-        let wanted = call_method(python, found.as_ptr(), c"__array__", dtype)?;
+        let wanted = call_method(python, found.as_ptr(), c"__array__", &[dtype])?;
         if policy == CopyPolicy::Never && wanted.as_ptr() != found.as_ptr() {
             let text = format_args!("copy=False: another dtype than the Tensor's needs a copy");
             return Err(refused(python, python.PyExc_ValueError(), text));
@@ -66,7 +66,7 @@ unsafe fn array_of(python: Python, object: *mut PyObject) -> Result<Owned> {
             copy::host_read(&snapshot, &copy::Streams::NONE)?;
         }
         let Some(bits) = bits_of_foreign(&snapshot) else {
-            return call_numpy(python, c"from_dlpack", object);
+            return call_numpy(python, c"from_dlpack", &[object]);
         };
         if snapshot.slot_bits() != u32::from(bits) {
             let text = format_args!(
@@ -79,8 +79,8 @@ unsafe fn array_of(python: Python, object: *mut PyObject) -> Result<Owned> {
         let kind = ml_dtype(python, &snapshot)?;
         let dtype = DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits, lanes: 1 };
         let same_bits = step(python, object, Step::Bitcast { dtype })?;
-        let array = call_numpy(python, c"from_dlpack", same_bits.as_ptr())?;
-        call_method(python, array.as_ptr(), c"view", kind.as_ptr())
+        let array = call_numpy(python, c"from_dlpack", &[same_bits.as_ptr()])?;
+        call_method(python, array.as_ptr(), c"view", &[kind.as_ptr()])
     }
 }
 
@@ -94,7 +94,7 @@ fn bits_of_foreign(tensor: &Snapshot) -> Option<u8> {
 
 /// The type of ml_dtypes for a tensor's dtype.
 fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
-    let name = dtype_name(python, tensor)?;
+    let name = dtype_name(python, tensor.dtype)?;
     // SAFETY: live objects.
     unsafe {
         let module = Owned::new(python.PyImport_ImportModule(c"ml_dtypes".as_ptr()));
@@ -129,17 +129,17 @@ pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Result<Owned> {
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
         let named = match bits_of_foreign(&snapshot) {
             Some(_) => ml_dtype(python, &snapshot)?,
-            None => dtype_name(python, &snapshot)?,
+            None => dtype_name(python, snapshot.dtype)?,
         };
-        call_numpy(python, c"dtype", named.as_ptr())
+        call_numpy(python, c"dtype", &[named.as_ptr()])
     }
 }
 
-/// A function of NumPy, called with one argument.
+/// A function of NumPy, called with at most two arguments.
 ///
 /// # Safety
-/// `argument` is a live object.
-pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Result<Owned> {
+/// Live objects.
+pub unsafe fn call_numpy(python: Python, name: &CStr, given: &[*mut PyObject]) -> Result<Owned> {
     // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
     unsafe {
         let numpy = text(python, b"numpy")?;
@@ -148,11 +148,11 @@ pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -
             None if !python.PyErr_Occurred().is_null() => return Err(raised()),
             None => required(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
         };
-        call_method(python, module.as_ptr(), name, argument)
+        call_method(python, module.as_ptr(), name, given)
     }
 }
 
-/// A method of an object, called with one argument.
+/// A method of an object, called with at most two arguments.
 ///
 /// # Safety
 /// Live objects.
@@ -160,12 +160,14 @@ pub unsafe fn call_method(
     python: Python,
     object: *mut PyObject,
     name: &CStr,
-    argument: *mut PyObject,
+    given: &[*mut PyObject],
 ) -> Result<Owned> {
+    let mut args = [object; 3];
+    args.iter_mut().skip(1).zip(given).for_each(|(to, from)| *to = *from);
+    let count = args.len().min(1 + given.len());
     // SAFETY: the caller's word.
     unsafe {
         let name = required(python.PyUnicode_InternFromString(name.as_ptr()))?;
-        let args = [object, argument];
-        required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
+        required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), count, null_mut()))
     }
 }

@@ -128,14 +128,15 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
         let memory = match protocol {
             5.. => {
                 let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
-                call_method(python, pickle.as_ptr(), c"PickleBuffer", lender.as_ptr())?
+                call_method(python, pickle.as_ptr(), c"PickleBuffer", &[lender.as_ptr()])?
             }
             _ if flags != 0 => required(python.PyBytes_FromObject(lender.as_ptr()))?,
             _ => required(python.PyByteArray_FromObject(lender.as_ptr()))?,
         };
         let kind = tensor::type_of(object);
         let rebuild = required(python.PyObject_GetAttrString(kind, c"_rebuild".as_ptr()))?;
-        let (shape, dtype) = (tuple(python, snapshot.shape())?, dtype_name(python, &snapshot)?);
+        let (shape, dtype) =
+            (tuple(python, snapshot.shape())?, dtype_name(python, snapshot.dtype)?);
         let strides = tuple(python, snapshot.strides())?;
         let padded = whole(python, snapshot.flags & PADDED)?;
         let all = [&memory, &dtype, &shape, &strides, &padded].map(Owned::as_ptr);
