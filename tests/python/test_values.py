@@ -569,6 +569,8 @@ WORDS = {
     "version": (lambda t: t.__dlpack__(max_version=(1, 2, 3)), TypeError, ["max_version", "3"]),
     "large ordinal": (lambda t: t.__dlpack__(dl_device=(1, 2**40)), ValueError,
                       ["dl_device", str(2**40)]),
+    "large ordinal of a pair": (lambda t: t.to((1, 2**40)), ValueError, ["device", str(2**40)]),
+    "large type of a pair": (lambda t: t.to((-2**40, 0)), ValueError, ["device", str(-2**40)]),
     "no protocol": (lambda t: m.from_dlpack([1, 2]), AttributeError, ["'list'", "__dlpack__"]),
     "a foreign name": (lambda t: m.from_dlpack(type("Ünder", (), {})()), AttributeError,
                        ["nder'"]),

@@ -260,9 +260,11 @@ impl Call<'_> {
                 Given(python, object)
             )));
         };
-        let (device_type, device_id) =
-            (i32::try_from(kind).unwrap_or(-1), i32::try_from(id).unwrap_or(-1));
-        let device = DLDevice { device_type, device_id };
+        let part = |value: i64| {
+            let error = Error::new(DLRS_BAD_ARG).of(DEVICE).value(value);
+            i32::try_from(value).map_err(|_| error)
+        };
+        let device = DLDevice { device_type: part(kind)?, device_id: part(id)? };
         device_type::check(device).map_err(|error| error.of(DEVICE))?;
         Ok(device)
     }
