@@ -423,6 +423,18 @@ def test_basic_indexing(array, data):
     same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_sequence_functions_count_from_the_end_once(count):
+    get = ctypes.pythonapi.PySequence_GetItem
+    get.restype, get.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_ssize_t]
+    array = np.arange(float(count))
+    for index in range(-3 * count - 2, 2 * count + 2):
+        if -count <= index < count:
+            assert get(m.from_dlpack(array), index).item() == array[index]
+        else:
+            refuses(IndexError, "index", get, m.from_dlpack(array), index)
+
+
 def test_tuple_subclasses_as_keys():
     """A subclass is accepted; an object that only claims to be one by __class__ is not."""
     Pair = type("Pair", (tuple,), {})

@@ -322,6 +322,11 @@ pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObj
     // SAFETY: Python's word.
     unsafe {
         answer(GET, |python| {
+            if index < 0 {
+                // Python has added the extent: it would be counted from the end twice.
+                let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
+                return Err(no_element(python, GET, &error.value(index as i64)));
+            }
             view_of(python, object, &mut |view| select(python, view, 0, index as i64, GET))
         })
     }
