@@ -374,8 +374,12 @@ def test_dlpack():
     assert not np.from_dlpack(read_only).flags.writeable
     refuses((ValueError, BufferError, RuntimeError), "stream", t.__dlpack__, stream=1)
     refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(7, 0), max_version=(1, 0))
-    for odd in [(1,), "ab", 7, (None, None), ("1", "2")]:
-        refuses((TypeError, ValueError), ".", t.__dlpack__, max_version=odd)
+    parts = [1, 2, 1.5, "1", None, ()]
+    odd = [(1,), "ab", 7, (1, 0, 0), *((a, b) for a in parts for b in parts if (a, b) not in
+                                       ((1, 1), (1, 2), (2, 1), (2, 2)))]
+    for version in odd:
+        for more in ({}, {"copy": True}, {"dl_device": (1, 0)}):
+            refuses(TypeError, "max_version", t.__dlpack__, max_version=version, **more)
     assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
 
 

@@ -89,11 +89,12 @@ unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
         if python.PyTuple_Size(max_version) != 2 {
             return false;
         }
-        let major = python.PyLong_AsLongLong(python.PyTuple_GetItem(max_version, 0));
-        if major == -1 {
+        let part = |place| python.PyLong_AsLongLong(python.PyTuple_GetItem(max_version, place));
+        let known = part(0) >= 1 && part(1) >= 0;
+        if !known {
             python.PyErr_Clear();
         }
-        major >= 1
+        known
     }
 }
 
