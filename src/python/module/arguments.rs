@@ -1,6 +1,6 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
-use core::ffi::c_ulong;
+use core::ffi::{CStr, c_ulong};
 use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
@@ -24,75 +24,94 @@ pub type Values = [*mut PyObject; MOST];
 /// What a method does with an object and the arguments.
 pub type Body = unsafe fn(*mut PyObject, &Call, &Values) -> Result<Owned>;
 
-/// How many arguments may be given by position.
-#[derive(Clone, Copy)]
-pub struct Positions {
-    /// Those that are given by position only, and must be.
-    pub least: u8,
-    /// With those that may be.
-    pub most: u8,
-}
-
-/// A method: its name in Python, and its parameters as Python's signatures have them. In front of
-/// `/` are those that are needed, by position; behind `*` those by keyword only; `(..)` are any
-/// number by position.
+/// A method or function, from which comes a function that gives its row of a table: its signature
+/// and docstring, the name, with the one in messages where that is another, and the parameters as
+/// Python's signatures have them. In front of `/` are those that are needed, by position; behind
+/// `*` those by keyword only; `(..)` are any number by position.
 macro_rules! method {
     (
-        $(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident|
+        #[doc = $signature:literal] $(#[doc = $doc:literal])*
+        $name:ident $(as $shown:literal)?, |$object:ident, $call:ident|
         ($($only:ident)* / $($any:ident)* * $($named:ident)*) $body:block
     ) => {
         $crate::python::module::arguments::method!(
-            @ $(#[$doc])* $name,
-            concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)* "\0", $shown),
-            {
-                const LEAST: u8 = <[&str]>::len(&[$(stringify!($only)),*]) as u8;
-                const ANY: u8 = <[&str]>::len(&[$(stringify!($any)),*]) as u8;
-                $crate::python::module::arguments::Positions { least: LEAST, most: LEAST + ANY }
-            },
+            @ [$signature $($doc)*] $name [$($shown)?] [
+                <[&str]>::len(&[$(stringify!($only)),*]) as u8,
+                <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
+                concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)*)
+            ]
             |$object, $call, [$($only,)* $($any,)* $($named,)*]| $body
         );
     };
     (
-        $(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident| (..) $body:block
+        #[doc = $signature:literal] $(#[doc = $doc:literal])*
+        $name:ident, |$object:ident, $call:ident| (..) $body:block
     ) => {
         $crate::python::module::arguments::method!(
-            @ $(#[$doc])* $name, concat!("\0", $shown),
-            $crate::python::module::arguments::Positions { least: 0, most: u8::MAX },
-            |$object, $call, []| $body
+            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$object, $call, []| $body
         );
     };
     (
-        @ $(#[$doc:meta])* $name:ident, $text:expr, $positions:expr,
+        @ [$signature:literal $($doc:literal)*] $name:ident [$($shown:literal)?] [$($text:expr),*]
         |$object:ident, $call:ident, [$($value:ident,)*]| $body:block
     ) => {
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// Python calls it for a `Tensor`.
-        pub unsafe extern "C" fn $name(
-            object: *mut PyObject,
-            args: *const *mut PyObject,
-            nargs: isize,
-            keywords: *mut PyObject,
-        ) -> *mut PyObject {
-            use $crate::python::module::arguments::{Call, Values, called};
+        pub(in $crate::python::module) const fn $name() -> $crate::python::module::spec::MethodDef {
+            use $crate::python::module::arguments::{Call, Text, Values, called};
+            use $crate::python::module::spec::{Docstring, MethodDef};
+            use $crate::python::{Owned, PyObject};
+            const TEXT: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
+            static CALL: [u8; TEXT.nbytes()] = TEXT.bytes();
+            const LINES: Docstring = Docstring(concat!($signature, "\n--\n", $("\n", $doc),*));
+            static DOC: [u8; LINES.nbytes()] = LINES.bytes();
             unsafe fn body(
                 $object: *mut PyObject,
                 $call: &Call,
                 &[$($value,)* ..]: &Values,
-            ) -> $crate::error::Result<$crate::python::Owned> {
+            ) -> $crate::error::Result<Owned> {
                 // SAFETY: `called` runs it for this method.
                 unsafe { $body }
             }
-            // SAFETY: Python's word.
-            unsafe { called(object, args, nargs, keywords, $text, $positions, body) }
+            unsafe extern "C" fn method(
+                object: *mut PyObject,
+                args: *const *mut PyObject,
+                nargs: isize,
+                keywords: *mut PyObject,
+            ) -> *mut PyObject {
+                // SAFETY: Python's word.
+                unsafe { called(object, args, nargs, keywords, CALL.as_ptr(), body) }
+            }
+            MethodDef::new(concat!(stringify!($name), "\0"), method, &DOC)
         }
     };
 }
 pub(super) use method;
 
-/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` has the names of the
-/// parameters behind the needed ones, each with its NUL, one more NUL, and the method's name.
+/// What is known of a method's arguments: how many are needed, all by position, how many may be
+/// given by position, the names of the parameters behind the needed ones, each with its NUL, and
+/// the method's name.
+pub struct Text(pub u8, pub u8, pub &'static str, pub &'static str);
+
+impl Text {
+    /// The bytes of [`Text::bytes`].
+    pub const fn nbytes(&self) -> usize {
+        self.2.len() + self.3.len() + 4
+    }
+
+    /// The numbers, the names, an empty one, and the method's: all in one, with one pointer to it.
+    pub const fn bytes<const N: usize>(&self) -> [u8; N] {
+        let &Text(least, most, names, name) = self;
+        let mut bytes = [0; N];
+        (bytes[0], bytes[1]) = (least, most);
+        let (_, rest) = bytes.split_at_mut(2);
+        rest.split_at_mut(names.len()).0.copy_from_slice(names.as_bytes());
+        let (_, rest) = rest.split_at_mut(names.len() + 1);
+        rest.split_at_mut(name.len()).0.copy_from_slice(name.as_bytes());
+        bytes
+    }
+}
+
+/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` is that of
+/// [`Text::bytes`].
 ///
 /// # Safety
 /// Python is calling, and the body is that of the method.
@@ -101,8 +120,7 @@ pub unsafe fn called(
     args: *const *mut PyObject,
     nargs: isize,
     keywords: *mut PyObject,
-    text: &'static str,
-    positions: Positions,
+    text: *const u8,
     body: Body,
 ) -> *mut PyObject {
     // SAFETY: the tuple of names is live; the calling convention says how many values follow.
@@ -115,7 +133,7 @@ pub unsafe fn called(
             (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
         let call = Call { python, text, positional, named, keywords };
         let mut values = [null_mut(); MOST];
-        let answer = match call.bind(positions, &mut values) {
+        let answer = match call.bind(&mut values) {
             Ok(()) => body(object, &call, &values),
             Err(error) => Err(error),
         };
@@ -133,8 +151,8 @@ pub unsafe fn called(
 pub struct Call<'a> {
     /// Python.
     pub python: Python,
-    /// The names of [`called`].
-    text: &'static str,
+    /// That of [`called`].
+    text: *const u8,
     /// Arguments by position.
     pub positional: &'a [*mut PyObject],
     /// Values of the keywords.
@@ -144,35 +162,40 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The names of the parameters, an empty one, and that of the method.
+    fn names(&self) -> impl Iterator<Item = &'static CStr> {
+        // SAFETY: they begin behind the two numbers.
+        let mut next = unsafe { self.text.add(2) };
+        core::iter::from_fn(move || {
+            // SAFETY: nobody asks for more than there are.
+            unsafe {
+                let name = CStr::from_ptr(next.cast());
+                next = next.add(name.count_bytes() + 1);
+                Some(name)
+            }
+        })
+    }
+
     /// The function, as Python knows it.
     #[cold]
     pub fn name(&self) -> &'static str {
-        let name = self.text.as_bytes().rsplit(|&byte| byte == 0).next().unwrap_or_default();
-        str::from_utf8(name).unwrap_or_default()
+        let name = self.names().skip_while(|name| !name.is_empty()).nth(1);
+        name.and_then(|name| name.to_str().ok()).unwrap_or_default()
     }
 
     /// The place of a keyword among the parameters that have names.
     fn place(&self, keyword: *mut PyObject) -> Option<usize> {
-        let mut names = self.text.as_bytes();
-        let mut place = 0;
-        while names.first().is_some_and(|&byte| byte != 0) {
-            // SAFETY: keywords are texts, and each name has its NUL.
-            if unsafe {
-                self.python.PyUnicode_CompareWithASCIIString(keyword, names.as_ptr().cast())
-            } == 0
-            {
-                return Some(place);
-            }
-            let end = names.iter().position(|&byte| byte == 0)?;
-            names = names.get(end + 1..)?;
-            place += 1;
-        }
-        None
+        // SAFETY: keywords are texts.
+        let is = |name: &CStr| unsafe {
+            self.python.PyUnicode_CompareWithASCIIString(keyword, name.as_ptr()) == 0
+        };
+        self.names().take_while(|name| !name.is_empty()).position(is)
     }
 
     /// Stores each argument at the index of its name; omitted ones are not modified.
-    fn bind(&self, positions: Positions, values: &mut Values) -> Result<()> {
-        let (least, most) = (usize::from(positions.least), usize::from(positions.most));
+    fn bind(&self, values: &mut Values) -> Result<()> {
+        // SAFETY: the two numbers.
+        let [least, most] = unsafe { *self.text.cast::<[u8; 2]>() }.map(usize::from);
         let given = self.positional.len();
         if given > most || given < least {
             const WORDS: [&str; MOST + 1] = ["", "one", "two", "three", "four", "five"];

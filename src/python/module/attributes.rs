@@ -2,10 +2,9 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt::Write;
-use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, answer, done, none, raise, refused, truth};
+use super::failure::{Message, done, none, raise, refused, slot, truth};
 use super::views::get_transposed;
 use super::{scalars, tensor};
 use crate::abi::*;
@@ -113,23 +112,18 @@ attributes! {
         |python, tensor| cuda_array_interface(python, tensor);
 }
 
-/// Reads the attribute at a place of the table.
-unsafe extern "C" fn get(object: *mut PyObject, place: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python calls it for a `Tensor`.
-    unsafe {
-        let (python, place) = (Python::calling(), place.addr());
+slot!(
+    /// Reads the attribute at a place of the table.
+    get, "", |python, object: *mut PyObject, place: *mut c_void| -> Owned {
+        let place = place.addr();
         let mut snapshot = Snapshot::new();
-        let given = tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
-            .and_then(|()| given(place, python, &snapshot));
-        match given {
-            Ok(object) => object.into_ptr(),
-            Err(error) => {
-                raise(python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error);
-                null_mut()
-            }
-        }
+        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
+            .and_then(|()| given(place, python, &snapshot))
+            .map_err(|error| {
+                raise(python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
+            })
     }
-}
+);
 
 /// Version 3 of the CUDA array interface. Pending work on the elements is on the default stream,
 /// or was made to precede it at the import.
@@ -179,17 +173,14 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
     }
 }
 
-/// `shape`, the most frequent attribute: nothing else is read.
-unsafe extern "C" fn get_shape(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python calls it for a `Tensor`, whose block has `ndim` extents.
-    unsafe {
-        answer("shape", |python| {
-            let &DLTensor { ndim, shape, .. } = tensor::description(object);
-            match check_ndim(ndim)? {
-                0 => tuple(python, &[]),
-                _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),
-                ndim => tuple(python, from_raw_parts(shape, ndim)),
-            }
-        })
+slot!(
+    /// `shape`, the most frequent attribute: nothing else is read.
+    get_shape, "shape", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
+        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+        match check_ndim(ndim)? {
+            0 => tuple(python, &[]),
+            _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),
+            ndim => tuple(python, from_raw_parts(shape, ndim)),
+        }
     }
-}
+);

@@ -10,7 +10,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::failure::answer_truth;
+use super::failure::slot;
 use super::tensor;
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::copy;
@@ -55,19 +55,13 @@ fn refuse(detail: &'static str) -> Error {
     Error::new(DLRS_UNSUPPORTED).detail(detail)
 }
 
-/// `bf_getbuffer`.
-///
-/// # Safety
-/// Python calls it for an object that holds a tensor as a `Tensor` does.
-pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int {
-    // SAFETY: Python's word.
-    unsafe {
-        answer_truth("memoryview", |python| {
-            (*view).obj = null_mut();
-            export(python, object, view, flags).map(|()| false)
-        })
+slot!(
+    /// `bf_getbuffer`.
+    get, "memoryview", |python, object: *mut PyObject, view: *mut PyBuffer, flags: c_int| -> () {
+        (*view).obj = null_mut();
+        export(python, object, view, flags)
     }
-}
+);
 
 /// All checks.
 fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {

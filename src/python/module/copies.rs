@@ -43,8 +43,11 @@ pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Result<Owned> {
 }
 
 method!(
-    /// `copy(order='C')`
-    copy_method, "copy", |object, call| (/ order *) {
+    /// copy($self, /, order='C')
+    /// A dense copy on the same device, in the order 'C', 'F' or 'K' (that of the strides).
+    /// >>> dlpack_rs.zeros((2, 3)).copy('F').strides
+    /// (1, 2)
+    copy, |object, call| (/ order *) {
         let order = match call.order(order)? {
             Order::A => Order::C,
             order => order,
@@ -53,8 +56,12 @@ method!(
     }
 );
 method!(
-    /// `contiguous(order='C')`
-    contiguous, "contiguous", |object, call| (/ order *) {
+    /// contiguous($self, /, order='C')
+    /// The same memory if it is dense in the order 'C', 'F', 'A' (either) or 'K' (any), else a
+    /// copy.
+    /// >>> dlpack_rs.zeros((2, 3)).T.contiguous().strides
+    /// (2, 1)
+    contiguous, |object, call| (/ order *) {
         let order = call.order(order)?;
         let tensor = Block::versioned(tensor::block_of(object));
         derived(call.python, object, &mut |from| {
@@ -63,8 +70,11 @@ method!(
     }
 );
 method!(
-    /// `is_contiguous(order='C')`
-    is_contiguous, "is_contiguous", |object, call| (/ order *) {
+    /// is_contiguous($self, /, order='C')
+    /// Whether it is dense in the order 'C', 'F', 'A' (either) or 'K' (any).
+    /// >>> dlpack_rs.zeros((2, 3)).T.is_contiguous('F')
+    /// True
+    is_contiguous, |object, call| (/ order *) {
         let order = call.order(order)?;
         let mut snapshot = Snapshot::new();
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
@@ -73,8 +83,14 @@ method!(
     }
 );
 method!(
-    /// `to(device, *, copy=None)`
-    to, "to", |object, call| (/ device * copy) {
+    /// to($self, /, device, *, copy=None)
+    /// The tensor on a device: the same memory, or a copy. Pinned and managed memory is the CPU's
+    /// too.
+    ///
+    /// copy: True always copies, False never (BufferError if one is needed), None if needed.
+    /// >>> dlpack_rs.zeros(3).to('cpu', copy=True).is_copied
+    /// True
+    to, |object, call| (/ device * copy) {
         if device.is_null() {
             return Err(call.wrong("needs a device"));
         }

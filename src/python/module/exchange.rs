@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arguments::{self, method};
 use super::attributes::tuple;
-use super::failure::{answer, raise, refused};
+use super::failure::{answer, refused};
 use super::spec::Slot;
 use super::tensor::{self, RULES};
 use super::types;
@@ -99,16 +99,29 @@ unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
 }
 
 method!(
-    /// `__dlpack_device__()`
-    dlpack_device, "Tensor.__dlpack_device__", |object, call| (/ *) {
+    /// __dlpack_device__($self, /)
+    /// The pair (device type, device id).
+    /// >>> dlpack_rs.zeros(3).__dlpack_device__()
+    /// (1, 0)
+    __dlpack_device__ as "Tensor.__dlpack_device__", |object, call| (/ *) {
         let device = tensor::description(object).device;
         tuple(call.python, &[device.device_type.into(), device.device_id.into()])
     }
 );
 
 method!(
-    /// `from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)`
-    from_dlpack, "from_dlpack", |_module, call| (object / * device copy legacy_writable) {
+    /// from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)
+    /// A Tensor over the memory of x, which has __dlpack__ or DLPack's C exchange API, a buffer or
+    /// an array interface; arrays of ml_dtypes too.
+    ///
+    /// device: of the result; None: that of x.
+    /// copy: True always copies, False never (BufferError if one is needed), None if needed. On
+    /// devices without a backend the producer makes the copy.
+    /// legacy_writable: producers from before DLPack 1.0 do not report whether their memory may be
+    /// written, so it is read-only, and cannot be exported to one of them; True: it is writable.
+    /// >>> dlpack_rs.from_dlpack(b'abc').tolist()
+    /// [97, 98, 99]
+    from_dlpack, |_module, call| (object / * device copy legacy_writable) {
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
         let device = match arguments::is_none(python, device) {
@@ -186,7 +199,7 @@ pub unsafe fn to_object(
 ) -> c_int {
     // SAFETY: the caller's word. On failure the tensor stays the caller's.
     unsafe {
-        reply(|python| {
+        answer("Tensor", |python| {
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
                 return Err(Error::new(DLRS_NULL_ARG));
             };
@@ -209,7 +222,7 @@ unsafe fn give<T>(
 ) -> c_int {
     // SAFETY: the caller's word.
     unsafe {
-        reply(|python| {
+        answer("Tensor", |python| {
             if object.is_null() || out.is_null() {
                 return Err(Error::new(DLRS_NULL_ARG));
             }
@@ -222,18 +235,5 @@ unsafe fn give<T>(
             }
             body(object)
         })
-    }
-}
-
-/// The body of a function of the exchange API: 0, or -1 with an exception.
-///
-/// # Safety
-/// The thread is attached to Python, by the contract of the exchange API.
-unsafe fn reply(body: impl FnOnce(Python) -> Result<()>) -> c_int {
-    // SAFETY: the caller's word; who has the table got it of a type that was made before.
-    let python = unsafe { Python::calling() };
-    match body(python) {
-        Ok(()) => 0,
-        Err(error) => raise(python, "Tensor", &error),
     }
 }

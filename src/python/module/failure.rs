@@ -17,8 +17,13 @@ pub fn done(answer: c_int) -> Result<bool> {
 
 /// None, to be returned.
 pub fn none(python: Python) -> Owned {
-    // SAFETY: an object of Python's own.
-    unsafe { Owned::share(python, NonNull::new_unchecked(python._Py_NoneStruct())) }
+    own(python, python._Py_NoneStruct())
+}
+
+/// An object of Python's own, to be returned.
+pub fn own(python: Python, object: *mut PyObject) -> Owned {
+    // SAFETY: it is there as long as Python.
+    unsafe { Owned::share(python, NonNull::new_unchecked(object)) }
 }
 
 /// Truth as an object, to be returned.
@@ -27,48 +32,108 @@ pub fn truth(python: Python, truth: bool) -> Result<Owned> {
     unsafe { required(python.PyBool_FromLong(truth.into())) }
 }
 
+/// What a function that Python calls returns to it.
+pub trait Answer {
+    /// As Python has it.
+    type Given;
+    /// There is an exception.
+    const RAISED: Self::Given;
+
+    /// The result for Python.
+    fn give(self) -> Self::Given;
+}
+
+impl Answer for Owned {
+    type Given = *mut PyObject;
+    const RAISED: *mut PyObject = null_mut();
+
+    #[inline]
+    fn give(self) -> *mut PyObject {
+        self.into_ptr()
+    }
+}
+
+impl Answer for () {
+    type Given = c_int;
+    const RAISED: c_int = -1;
+
+    #[inline]
+    fn give(self) -> c_int {
+        0
+    }
+}
+
+impl Answer for bool {
+    type Given = c_int;
+    const RAISED: c_int = -1;
+
+    #[inline]
+    fn give(self) -> c_int {
+        self.into()
+    }
+}
+
+/// A length.
+impl Answer for isize {
+    type Given = isize;
+    const RAISED: isize = -1;
+
+    #[inline]
+    fn give(self) -> isize {
+        self
+    }
+}
+
 /// Runs the body of a function that Python calls. `name` is its name in Python.
 ///
 /// # Safety
 /// Python is calling.
 #[inline]
-pub unsafe fn answer(
+pub unsafe fn answer<T: Answer>(
     name: &'static str,
-    body: impl FnOnce(Python) -> Result<Owned>,
-) -> *mut PyObject {
+    body: impl FnOnce(Python) -> Result<T>,
+) -> T::Given {
     // SAFETY: the caller's word.
     let python = unsafe { Python::calling() };
     match body(python) {
-        Ok(object) => object.into_ptr(),
+        Ok(answer) => answer.give(),
         Err(error) => {
             raise(python, name, &error);
-            null_mut()
+            T::RAISED
         }
     }
 }
 
-/// As [`answer`], for a function that returns a truth value or 0; -1 with an exception.
-///
-/// # Safety
-/// Python is calling.
-#[inline]
-pub unsafe fn answer_truth(name: &'static str, body: impl FnOnce(Python) -> Result<bool>) -> c_int {
-    // SAFETY: the caller's word.
-    let python = unsafe { Python::calling() };
-    match body(python) {
-        Ok(truth) => truth.into(),
-        Err(error) => raise(python, name, &error),
-    }
+/// A function in a slot of a type: its name, the one in messages, its parameters, and the
+/// [`Answer`] that it gives.
+macro_rules! slot {
+    (
+        $(#[$doc:meta])* $name:ident, $shown:expr,
+        |$python:ident, $($argument:ident: $type:ty),*| -> $answer:ty $body:block
+    ) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Python calls it for an object of the type.
+        pub unsafe extern "C" fn $name(
+            $($argument: $type),*
+        ) -> <$answer as $crate::python::module::failure::Answer>::Given {
+            use $crate::python::module::failure::answer;
+            // SAFETY: Python's word.
+            unsafe { answer($shown, |$python| -> $crate::error::Result<$answer> { $body }) }
+        }
+    };
 }
+pub(super) use slot;
 
-/// Sets the exception of an error, unless Python code has raised one; returns -1.
+/// Sets the exception of an error, unless Python code has raised one.
 #[cold]
-pub fn raise(python: Python, name: &'static str, error: &Error) -> c_int {
+pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
     // SAFETY: attached, by `Python`.
-    if error.status != DLRS_CALLBACK || unsafe { python.PyErr_Occurred().is_null() } {
-        set(python, class_of(python, error.status as i32), name, error, None);
+    if error.status == DLRS_CALLBACK && unsafe { !python.PyErr_Occurred().is_null() } {
+        return raised();
     }
-    -1
+    set(python, class_of(python, error.status as i32), name, error, None)
 }
 
 /// Sets an exception of a kind with an error's text, of which a foreign text may be the value.

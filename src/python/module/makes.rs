@@ -97,15 +97,24 @@ unsafe fn clear(python: Python, fresh: &Held) -> Result<()> {
 }
 
 method!(
-    /// `empty(shape, dtype='float32', device='cpu', *, order='C', strides=None)`
-    empty, "empty", |_module, call| (/ shape dtype device * order strides) {
+    /// empty(shape, dtype='float32', device='cpu', *, order='C', strides=None)
+    /// A new uninitialised Tensor, aligned to 256 bytes.
+    ///
+    /// order: 'C' or 'F'. strides: in elements, in place of an order; gaps between elements are
+    /// allowed.
+    /// >>> dlpack_rs.empty((2, 3), 'bfloat16', order='F').strides
+    /// (1, 2)
+    empty, |_module, call| (/ shape dtype device * order strides) {
         let made = Made { shape, dtype, device, order, strides }.make(call, FLOAT32)?;
         object_of(call.python, made)
     }
 );
 method!(
-    /// `zeros(shape, dtype='float32', device='cpu')`
-    zeros, "zeros", |_module, call| (/ shape dtype device *) {
+    /// zeros(shape, dtype='float32', device='cpu')
+    /// A new Tensor of zeros.
+    /// >>> dlpack_rs.zeros(3, 'int8').tolist()
+    /// [0, 0, 0]
+    zeros, |_module, call| (/ shape dtype device *) {
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
         let made = made.make(call, FLOAT32)?;
         clear(call.python, &made)?;
@@ -113,8 +122,14 @@ method!(
     }
 );
 method!(
-    /// `full(shape, fill_value, dtype=None, device='cpu')`
-    full, "full", |_module, call| (/ shape fill_value dtype device *) {
+    /// full(shape, fill_value, dtype=None, device='cpu')
+    /// A new Tensor whose elements are all fill_value.
+    ///
+    /// dtype: None is 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or
+    /// that of another value.
+    /// >>> dlpack_rs.full((2, 2), 7).tolist()
+    /// [[7, 7], [7, 7]]
+    full, |_module, call| (/ shape fill_value dtype device *) {
         let (python, value) = (call.python, fill_value);
         if value.is_null() {
             return Err(call.wrong("needs a fill_value"));
@@ -140,15 +155,25 @@ method!(
     }
 );
 method!(
-    /// `from_numpy(x, /)`
-    from_numpy, "from_numpy", |_module, call| (x / *) {
+    /// from_numpy(x, /)
+    /// A Tensor over the memory of an array on the CPU, never a copy; arrays of ml_dtypes too.
+    /// >>> import numpy as np
+    /// >>> dlpack_rs.from_numpy(np.zeros(3, 'int16')).dtype
+    /// 'int16'
+    from_numpy, |_module, call| (x / *) {
         let python = call.python;
         object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
     }
 );
 method!(
-    /// `asarray(x, /, *, dtype=None, device=None, copy=None)`
-    asarray, "asarray", |_module, call| (x / * dtype device copy) {
+    /// asarray(x, /, *, dtype=None, device=None, copy=None)
+    /// As from_dlpack, and converted to dtype. NumPy converts numbers and nested lists.
+    ///
+    /// copy: True always copies, False never (ValueError or BufferError if one is needed), None if
+    /// needed.
+    /// >>> dlpack_rs.asarray([[1, 2], [3, 4]], dtype='float32').tolist()
+    /// [[1.0, 2.0], [3.0, 4.0]]
+    asarray, |_module, call| (x / * dtype device copy) {
         let python = call.python;
         let given = |object| !arguments::is_none(python, object);
         let device = if given(device) { Some(call.device(device)?) } else { None };
@@ -248,8 +273,14 @@ unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: boo
 }
 
 method!(
-    /// `astype(dtype, /, *, copy=True, saturate=False)`
-    astype, "astype", |object, call| (/ dtype * copy saturate) {
+    /// astype($self, dtype, /, *, copy=True, saturate=False)
+    /// A copy with the elements converted, in the order of the strides; copy=False: itself if it
+    /// has that dtype. To float: rounded once; too large becomes infinity, or NaN without one.
+    /// Float to integer: towards zero, saturated, NaN is 0. Integer to integer: the low bits.
+    /// saturate=True: too large becomes the largest finite value, for integers too.
+    /// >>> dlpack_rs.asarray([1.75, -2.5]).astype('int8').tolist()
+    /// [1, -2]
+    astype, |object, call| (/ dtype * copy saturate) {
         let python = call.python;
         if dtype.is_null() {
             return Err(call.wrong("needs a dtype"));

@@ -35,7 +35,7 @@ use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
-use failure::{answer_truth, done, raise};
+use failure::{answer, done, raise};
 use spec::ModuleDef;
 pub use spec::{ModuleSlot, ModuleSlots};
 
@@ -81,7 +81,7 @@ pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
 /// Python calls it for a module of ours.
 pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_int {
     // SAFETY: Python's word.
-    unsafe { answer_truth("dlpack_rs", |python| fill(python, module, api).map(|()| false)) }
+    unsafe { answer("dlpack_rs", |python| fill(python, module, api)) }
 }
 
 /// # Safety

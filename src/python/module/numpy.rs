@@ -19,20 +19,27 @@ use crate::device_type;
 use crate::dtype;
 use crate::dtype_notation;
 use crate::error::Result;
+use crate::python::constants;
 use crate::python::raise::{is, raised, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
 
 method!(
-    /// `numpy()`
-    numpy, "numpy", |object, call| (/ *) {
+    /// numpy($self, /)
+    /// A NumPy array of the same memory, with ml_dtypes for dtypes that NumPy lacks.
+    /// >>> dlpack_rs.zeros(3, 'int8').numpy()
+    /// array([0, 0, 0], dtype=int8)
+    numpy, |object, call| (/ *) {
         array_of(call.python, object)
     }
 );
 method!(
-    /// `__array__(dtype=None, copy=None)`
-    array, "Tensor.__array__", |object, call| (/ dtype copy *) {
+    /// __array__($self, /, dtype=None, copy=None)
+    /// numpy(self), converted to that dtype.
+    /// >>> dlpack_rs.zeros(2, 'int8').__array__('float32')
+    /// array([0., 0.], dtype=float32)
+    __array__ as "Tensor.__array__", |object, call| (/ dtype copy *) {
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
         let found = match policy {
@@ -167,7 +174,7 @@ pub unsafe fn call_method(
     let count = args.len().min(1 + given.len());
     // SAFETY: the caller's word.
     unsafe {
-        let name = required(python.PyUnicode_InternFromString(name.as_ptr()))?;
+        let name = constants::text(python, name)?;
         required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), count, null_mut()))
     }
 }

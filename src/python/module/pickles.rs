@@ -47,8 +47,12 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
 }
 
 method!(
-    /// `tobytes(order='C')`
-    tobytes, "tobytes", |object, call| (/ order *) {
+    /// tobytes($self, /, order='C')
+    /// The bytes of the elements without gaps, in the order 'C', 'F', 'A' ('F' if they are dense
+    /// so, else 'C') or 'K' (that of the strides).
+    /// >>> dlpack_rs.asarray([1, 2], dtype='int8').tobytes()
+    /// b'\x01\x02'
+    tobytes, |object, call| (/ order *) {
         let (python, order) = (call.python, call.order(order)?);
         let mut snapshot = Snapshot::new();
         tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
@@ -80,21 +84,34 @@ unsafe fn twin(python: Python, object: *mut PyObject) -> Result<Owned> {
 }
 
 method!(
-    /// `__copy__()`
-    shallow, "Tensor.__copy__", |object, call| (/ *) {
+    /// __copy__($self, /)
+    /// As copy('K'), and read-only if this is.
+    /// >>> import copy
+    /// >>> copy.copy(dlpack_rs.full(2, 1)).tolist()
+    /// [1, 1]
+    __copy__ as "Tensor.__copy__", |object, call| (/ *) {
         twin(call.python, object)
     }
 );
 method!(
-    /// `__deepcopy__(memo, /)`
-    deep, "Tensor.__deepcopy__", |object, call| (_memo / *) {
+    /// __deepcopy__($self, memo, /)
+    /// As __copy__.
+    /// >>> import copy
+    /// >>> copy.deepcopy([dlpack_rs.full(2, 1)])[0].tolist()
+    /// [1, 1]
+    __deepcopy__ as "Tensor.__deepcopy__", |object, call| (_memo / *) {
         twin(call.python, object)
     }
 );
 
 method!(
-    /// `__reduce_ex__(protocol, /)`
-    reduce_ex, "Tensor.__reduce_ex__", |object, call| (protocol / *) {
+    /// __reduce_ex__($self, protocol, /)
+    /// The pickled state of a tensor in memory that the CPU can access: dtype, shape, order, bytes,
+    /// and whether they are read-only. With protocol 5, out-of-band buffers are not copied.
+    /// >>> import pickle
+    /// >>> pickle.loads(pickle.dumps(dlpack_rs.full(2, 1.5))).tolist()
+    /// [1.5, 1.5]
+    __reduce_ex__ as "Tensor.__reduce_ex__", |object, call| (protocol / *) {
         let protocol = arguments::number(call.python, protocol)?;
         reduce(call.python, object, protocol)
     }
@@ -146,8 +163,11 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
 }
 
 method!(
-    /// `_rebuild(memory, dtype, shape, strides, flags, /)`, of the type
-    rebuild, "Tensor._rebuild", |kind, call| (memory dtype shape strides flags / *) {
+    /// _rebuild($type, memory, dtype, shape, strides, flags, /)
+    /// Used by pickle.
+    /// >>> dlpack_rs.Tensor._rebuild(b'ab', 'uint8', (2,), (1,), 0).tolist()
+    /// [97, 98]
+    _rebuild as "Tensor._rebuild", |kind, call| (memory dtype shape strides flags / *) {
         let python = call.python;
         let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
         let mut snapshot = Snapshot::new();

@@ -6,15 +6,14 @@
 //! element, or raises TypeError (ValueError for the truth of several elements, as NumPy does).
 
 use core::ffi::{CStr, c_int, c_void};
-use core::ptr::null_mut;
 
 use super::arguments::{Call, method};
-use super::failure::{answer, answer_truth, done, refused, truth as boolean, wrong};
+use super::failure::{done, own, refused, slot, truth as boolean, wrong};
+use super::numpy::call_method;
 use super::tensor::{self, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
 use crate::error::Result;
-use crate::python::constants::text;
 use crate::python::raise::{is, raised, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::Snapshot;
@@ -49,19 +48,13 @@ unsafe fn only(
     }
 }
 
-/// `nb_int`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn int(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer("int", |python| {
-            let value = only(python, object, "int", Python::PyExc_TypeError)?;
-            required(python.PyNumber_Long(value.as_ptr()))
-        })
+slot!(
+    /// `nb_int`.
+    int, "int", |python, object: *mut PyObject| -> Owned {
+        let value = only(python, object, "int", Python::PyExc_TypeError)?;
+        required(python.PyNumber_Long(value.as_ptr()))
     }
-}
+);
 
 /// # Safety
 /// `object` is a live `Tensor`.
@@ -77,22 +70,19 @@ unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Result<f6
     }
 }
 
-/// `nb_float`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn float(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer("float", |python| {
-            required(python.PyFloat_FromDouble(double(python, object, "float")?))
-        })
+slot!(
+    /// `nb_float`.
+    float, "float", |python, object: *mut PyObject| -> Owned {
+        required(python.PyFloat_FromDouble(double(python, object, "float")?))
     }
-}
+);
 
 method!(
-    /// `__complex__()`
-    complex, "complex", |object, call| (/ *) {
+    /// __complex__($self, /)
+    /// complex(self), of the only element.
+    /// >>> complex(dlpack_rs.full(1, 2.0))
+    /// (2+0j)
+    __complex__ as "complex", |object, call| (/ *) {
         match tensor::description(object).dtype.code {
             code if code == DLDataTypeCode::kDLComplex as u8 => {
                 only(call.python, object, "complex", Python::PyExc_TypeError)
@@ -115,10 +105,8 @@ unsafe fn rounded(call: &Call, object: *mut PyObject, method: &CStr) -> Result<O
     // SAFETY: the caller's word.
     unsafe {
         let value = only(python, object, call.name(), Python::PyExc_TypeError)?;
-        let name = text(python, method)?;
-        let args = [value.as_ptr()];
-        let found = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 1, null_mut());
-        required(found).map_err(|error| match is(python, Python::PyExc_AttributeError) {
+        let found = call_method(python, value.as_ptr(), method, &[]);
+        found.map_err(|error| match is(python, Python::PyExc_AttributeError) {
             true => call.wrong("of a Tensor takes a real number"),
             false => error,
         })
@@ -126,96 +114,73 @@ unsafe fn rounded(call: &Call, object: *mut PyObject, method: &CStr) -> Result<O
 }
 
 method!(
-    /// `__floor__()`
-    floor, "floor", |object, call| (/ *) { rounded(call, object, c"__floor__") }
+    /// __floor__($self, /)
+    /// math.floor(self), of the only element.
+    /// >>> import math
+    /// >>> math.floor(dlpack_rs.full(1, 2.5))
+    /// 2
+    __floor__ as "floor", |object, call| (/ *) { rounded(call, object, c"__floor__") }
 );
 method!(
-    /// `__ceil__()`
-    ceil, "ceil", |object, call| (/ *) { rounded(call, object, c"__ceil__") }
+    /// __ceil__($self, /)
+    /// math.ceil(self), of the only element.
+    /// >>> import math
+    /// >>> math.ceil(dlpack_rs.full(1, 2.5))
+    /// 3
+    __ceil__ as "ceil", |object, call| (/ *) { rounded(call, object, c"__ceil__") }
 );
 
-/// `nb_bool`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn truth(object: *mut PyObject) -> c_int {
-    // SAFETY: Python's word.
-    unsafe {
-        answer_truth("bool", |python| {
-            let value = only(python, object, "bool", Python::PyExc_ValueError)?;
-            done(python.PyObject_IsTrue(value.as_ptr()))
-        })
+slot!(
+    /// `nb_bool`.
+    truth, "bool", |python, object: *mut PyObject| -> bool {
+        let value = only(python, object, "bool", Python::PyExc_ValueError)?;
+        done(python.PyObject_IsTrue(value.as_ptr()))
     }
-}
+);
 
-/// `sq_contains`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn contains(_: *mut PyObject, _: *mut PyObject) -> c_int {
-    // SAFETY: Python's word.
-    let python = unsafe { Python::calling() };
-    wrong(python, "Tensor.__contains__", "is not defined: ask numpy() or tolist()");
-    -1
-}
+slot!(
+    /// `sq_contains`.
+    contains, "", |python, _object: *mut PyObject, _item: *mut PyObject| -> bool {
+        const WHAT: &str = "is not defined: ask numpy() or tolist()";
+        Err(wrong(python, "Tensor.__contains__", WHAT))
+    }
+);
 
 /// `Py_EQ` and `Py_NE` of `tp_richcompare`.
 const EQ: c_int = 2;
 const NE: c_int = 3;
 
-/// `tp_richcompare`. Order is left to the other object, and Python raises TypeError where that has
-/// none; of equality it would make identity, which says that equal tensors differ.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn compare(
-    object: *mut PyObject,
-    other: *mut PyObject,
-    operation: c_int,
-) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer("Tensor", |python| {
-            let shared = |object| match core::ptr::NonNull::new(object) {
-                Some(object) => Ok(Owned::share(python, object)),
-                None => Err(raised()),
-            };
-            let not_implemented = python._Py_NotImplementedStruct();
-            let name = match operation {
-                EQ => c"__eq__",
-                NE => c"__ne__",
-                _ => return shared(not_implemented),
-            };
-            if other == python._Py_NoneStruct() {
-                return boolean(python, operation == NE); // None is no tensor
+slot!(
+    /// `tp_richcompare`. Order is left to the other object, and Python raises TypeError where that
+    /// has none; of equality it would make identity, which says that equal tensors differ.
+    compare, "Tensor",
+    |python, object: *mut PyObject, other: *mut PyObject, operation: c_int| -> Owned {
+        let not_implemented = python._Py_NotImplementedStruct();
+        let name = match operation {
+            EQ => c"__eq__",
+            NE => c"__ne__",
+            _ => return Ok(own(python, not_implemented)),
+        };
+        if other == python._Py_NoneStruct() {
+            return boolean(python, operation == NE); // None is no tensor
+        }
+        // An array compares itself with what it can make an array of.
+        if type_of(other) != type_of(object) {
+            let result = call_method(python, other, name, &[object])?;
+            if result.as_ptr() != not_implemented {
+                return Ok(result);
             }
-            // An array compares itself with what it can make an array of.
-            if type_of(other) != type_of(object) {
-                let name = text(python, name)?;
-                let args = [other, object];
-                let result = required(python.PyObject_VectorcallMethod(
-                    name.as_ptr(),
-                    args.as_ptr(),
-                    args.len(),
-                    null_mut(),
-                ))?;
-                if result.as_ptr() != not_implemented {
-                    return Ok(result);
-                }
-            }
-            let what = format_args!(
-                "a Tensor has no == and !=: compare the results of numpy() or tolist(), or use `is`"
-            );
-            Err(refused(python, python.PyExc_TypeError(), what))
-        })
+        }
+        let what = format_args!(
+            "a Tensor has no == and !=: compare the results of numpy() or tolist(), or use `is`"
+        );
+        Err(refused(python, python.PyExc_TypeError(), what))
     }
-}
+);
 
-/// `__numpy_dtype__`: by it NumPy 2.4 and newer finds the type of what is no array of its own.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn numpy_dtype(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe { answer("__numpy_dtype__", |python| super::numpy::dtype_of(python, object)) }
-}
+slot!(
+    /// `__numpy_dtype__`: by it NumPy 2.4 and newer finds the type of what is no array of its own.
+    numpy_dtype, "__numpy_dtype__", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
+        super::numpy::dtype_of(python, object)
+    }
+);

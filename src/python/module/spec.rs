@@ -116,10 +116,10 @@ pub struct MethodDef {
 }
 
 impl MethodDef {
-    /// Name, function, and a text that begins with the signature.
-    pub const fn new(name: &'static core::ffi::CStr, method: Method, doc: &'static str) -> Self {
-        let doc = doc.as_ptr().cast();
-        MethodDef { name: name.as_ptr(), method: Some(method), flags: METH_CALL, doc }
+    /// Name and docstring, each with its NUL, and function.
+    pub const fn new(name: &'static str, method: Method, doc: &'static [u8]) -> Self {
+        let (name, doc) = (name.as_ptr().cast(), doc.as_ptr().cast());
+        MethodDef { name, method: Some(method), flags: METH_CALL, doc }
     }
 
     /// Its name; none ends a list.
@@ -129,12 +129,8 @@ impl MethodDef {
     }
 
     /// The same, of the type: it gets the type in place of an object.
-    pub const fn of_type(
-        name: &'static core::ffi::CStr,
-        method: Method,
-        doc: &'static str,
-    ) -> Self {
-        MethodDef { flags: METH_CALL | METH_CLASS, ..MethodDef::new(name, method, doc) }
+    pub const fn of_type(self) -> Self {
+        MethodDef { flags: METH_CALL | METH_CLASS, ..self }
     }
 
     /// Ends a list.
@@ -144,6 +140,47 @@ impl MethodDef {
 
 // SAFETY: a table of constants.
 unsafe impl Sync for MethodDef {}
+
+/// A docstring, as the lines of doc comments: the blank in front of each is not its own, and an
+/// empty line comes in front of the example.
+pub struct Docstring(pub &'static str);
+
+impl Docstring {
+    /// Its bytes, with NUL.
+    pub const fn nbytes(&self) -> usize {
+        self.copy(&mut []) + 1
+    }
+
+    /// What Python reads.
+    pub const fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.copy(&mut bytes);
+        bytes
+    }
+
+    const fn copy(&self, to: &mut [u8]) -> usize {
+        let (lines, mut from, mut count, mut examples) = (self.0.as_bytes(), 0, 0, false);
+        while from < lines.len() {
+            let begins = from == 0 || lines[from - 1] == b'\n';
+            let byte = match begins && lines[from] == b' ' {
+                true if !examples && lines[from + 1] == b'>' => {
+                    examples = true;
+                    Some(b'\n')
+                }
+                true => None,
+                false => Some(lines[from]),
+            };
+            if let Some(byte) = byte {
+                if count < to.len() {
+                    to[count] = byte;
+                }
+                count += 1;
+            }
+            from += 1;
+        }
+        count
+    }
+}
 
 /// `PyGetSetDef`.
 #[repr(C)]

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arguments::method;
 use super::attributes::text;
-use super::failure::{answer, done};
+use super::failure::{done, slot};
 use super::{tensor, types};
 use crate::abi::*;
 use crate::dtype;
@@ -101,8 +101,11 @@ fn nested(
 }
 
 method!(
-    /// `tolist()`
-    tolist, "tolist", |object, call| (/ *) {
+    /// tolist($self, /)
+    /// The elements as nested lists of Python's numbers.
+    /// >>> dlpack_rs.zeros((2, 1), 'bool').tolist()
+    /// [[False], [False]]
+    tolist, |object, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
         let reader = Reader::new(&snapshot)?;
@@ -121,8 +124,11 @@ pub unsafe fn element(python: Python, tensor: &Snapshot) -> Result<Owned> {
 }
 
 method!(
-    /// `item()`
-    item, "item", |object, call| (/ *) {
+    /// item($self, /)
+    /// The only element as a Python number.
+    /// >>> dlpack_rs.full((1, 1), 7).item()
+    /// 7
+    item, |object, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
         let numel = snapshot.numel()?;
@@ -135,8 +141,11 @@ method!(
     }
 );
 method!(
-    /// `memoryview()`
-    memory_view, "memoryview", |object, call| (/ *) {
+    /// memoryview($self, /)
+    /// A memoryview of the memory, which the CPU must be able to access.
+    /// >>> dlpack_rs.zeros(3, 'int8').memoryview().nbytes
+    /// 3
+    memoryview, |object, call| (/ *) {
         let python = call.python;
         let shared = share::retain(Block::versioned(tensor::block_of(object)));
         let lender = tensor::wrapped(python, types::lender(python)?, shared)?;
@@ -172,30 +181,24 @@ impl Drop for Page {
     }
 }
 
-/// `repr(t)`: the description, and the values as NumPy prints them.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn repr(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer("Tensor.__repr__", |python| {
-            let mut snapshot = Snapshot::new();
-            tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
-            let mut page = Page { memory: None, room: 0, nbytes: 0 };
-            let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
-            write(&snapshot, &mut page).map_err(failed)?;
-            // Elements may change between the two runs: then the end is cut.
-            let room = page.nbytes;
-            let error = Error::new(DLRS_NOMEM).value(room as i64);
-            let memory = platform::memory(room).ok_or(error)?;
-            let mut page = Page { memory: Some(memory), room, nbytes: 0 };
-            write(&snapshot, &mut page).map_err(failed)?;
-            let written = page.nbytes.min(room);
-            text(python, core::slice::from_raw_parts(memory.as_ptr(), written))
-        })
+slot!(
+    /// `repr(t)`: the description, and the values as NumPy prints them.
+    repr, "Tensor.__repr__", |python, object: *mut PyObject| -> Owned {
+        let mut snapshot = Snapshot::new();
+        tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+        let mut page = Page { memory: None, room: 0, nbytes: 0 };
+        let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
+        write(&snapshot, &mut page).map_err(failed)?;
+        // Elements may change between the two runs: then the end is cut.
+        let room = page.nbytes;
+        let error = Error::new(DLRS_NOMEM).value(room as i64);
+        let memory = platform::memory(room).ok_or(error)?;
+        let mut page = Page { memory: Some(memory), room, nbytes: 0 };
+        write(&snapshot, &mut page).map_err(failed)?;
+        let written = page.nbytes.min(room);
+        text(python, core::slice::from_raw_parts(memory.as_ptr(), written))
     }
-}
+);
 
 /// # Safety
 /// The snapshot is that of a live tensor.

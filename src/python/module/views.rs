@@ -1,9 +1,10 @@
 //! Views: `t[...]` and the methods for another shape, order or type of the same memory.
 
+use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use super::arguments::{self, method};
-use super::failure::{answer, done, no_element, wrong};
+use super::failure::{done, no_element, slot, wrong};
 use super::tensor;
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
@@ -62,29 +63,41 @@ pub unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Result<
 }
 
 method!(
-    /// `reshape(*shape)`
-    reshape, "reshape", |object, call| (..) {
+    /// reshape($self, /, *shape)
+    /// A view with another shape, one extent of which may be -1; ValueError if that needs a copy.
+    /// >>> dlpack_rs.zeros((2, 6)).reshape(3, -1).shape
+    /// (3, 4)
+    reshape, |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Reshape { shape: call.numbers(&mut room)? })
     }
 );
 method!(
-    /// `broadcast_to(*shape)`
-    broadcast_to, "broadcast_to", |object, call| (..) {
+    /// broadcast_to($self, /, *shape)
+    /// A read-only view in which extents of 1 and new axes in front are repeated.
+    /// >>> dlpack_rs.zeros(3).broadcast_to(2, 3).strides
+    /// (0, 1)
+    broadcast_to, |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Expand { shape: call.numbers(&mut room)? })
     }
 );
 method!(
-    /// `permute(*axes)`
-    permute, "permute", |object, call| (..) {
+    /// permute($self, /, *axes)
+    /// A view with its axes in another order.
+    /// >>> dlpack_rs.zeros((2, 3, 4)).permute(2, 0, 1).shape
+    /// (4, 2, 3)
+    permute, |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? })
     }
 );
 method!(
-    /// `transpose(*axes)`
-    transpose, "transpose", |object, call| (..) {
+    /// transpose($self, /, *axes)
+    /// A view with its axes in another order, by default reversed.
+    /// >>> dlpack_rs.zeros((2, 3, 4)).transpose().shape
+    /// (4, 3, 2)
+    transpose, |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         match *call.positional {
             [] => reversed(call.python, object),
@@ -94,28 +107,40 @@ method!(
     }
 );
 method!(
-    /// `swapaxes(axis_a, axis_b, /)`
-    swapaxes, "swapaxes", |object, call| (a b / *) {
+    /// swapaxes($self, axis_a, axis_b, /)
+    /// A view with two axes exchanged.
+    /// >>> dlpack_rs.zeros((2, 3, 4)).swapaxes(0, -1).shape
+    /// (4, 3, 2)
+    swapaxes, |object, call| (a b / *) {
         let axis_a = arguments::axis(call.python, a)?;
         let axis_b = arguments::axis(call.python, b)?;
         step(call.python, object, Step::Transpose { axis_a, axis_b })
     }
 );
 method!(
-    /// `flip(axis=None)`
-    flip, "flip", |object, call| (/ axis *) {
+    /// flip($self, /, axis=None)
+    /// A view with one axis, several, or all reversed.
+    /// >>> dlpack_rs.asarray([1, 2, 3]).flip().tolist()
+    /// [3, 2, 1]
+    flip, |object, call| (/ axis *) {
         axes(call.python, object, axis, |axis| Step::Flip { axis })
     }
 );
 method!(
-    /// `squeeze(axis=None)`
-    squeeze, "squeeze", |object, call| (/ axis *) {
+    /// squeeze($self, /, axis=None)
+    /// A view without an axis of extent 1, without several, or without all of them.
+    /// >>> dlpack_rs.zeros((1, 3, 1)).squeeze().shape
+    /// (3,)
+    squeeze, |object, call| (/ axis *) {
         axes(call.python, object, axis, |axis| Step::Squeeze { axis })
     }
 );
 method!(
-    /// `unsqueeze(axis)`
-    unsqueeze, "unsqueeze", |object, call| (/ axis *) {
+    /// unsqueeze($self, /, axis)
+    /// A view with a new axis of extent 1.
+    /// >>> dlpack_rs.zeros(3).unsqueeze(-1).shape
+    /// (3, 1)
+    unsqueeze, |object, call| (/ axis *) {
         if axis.is_null() {
             return Err(call.wrong("needs an axis"));
         }
@@ -124,15 +149,21 @@ method!(
     }
 );
 method!(
-    /// `view(dtype, /)`
-    view_as, "view", |object, call| (dtype / *) {
+    /// view($self, dtype, /)
+    /// A view of the same bytes as elements of another type.
+    /// >>> dlpack_rs.full(2, 1.0).view('uint16').tolist()
+    /// [0, 16256, 0, 16256]
+    view, |object, call| (dtype / *) {
         let dtype = call.dtype(dtype)?;
         step(call.python, object, Step::Bitcast { dtype })
     }
 );
 method!(
-    /// `read_only()`
-    read_only, "read_only", |object, call| (/ *) {
+    /// read_only($self, /)
+    /// A view that consumers must not write.
+    /// >>> dlpack_rs.zeros(3).read_only().readonly
+    /// True
+    read_only, |object, call| (/ *) {
         step(call.python, object, Step::ReadOnly)
     }
 );
@@ -176,17 +207,12 @@ unsafe fn axes(
     }
 }
 
-/// `T`: the axes in the opposite order.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn get_transposed(
-    object: *mut PyObject,
-    _: *mut core::ffi::c_void,
-) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe { answer("T", |python| reversed(python, object)) }
-}
+slot!(
+    /// `T`: the axes in the opposite order.
+    get_transposed, "T", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
+        reversed(python, object)
+    }
+);
 
 /// # Safety
 /// `object` is a live `Tensor`.
@@ -203,19 +229,13 @@ unsafe fn reversed(python: Python, object: *mut PyObject) -> Result<Owned> {
 /// The method whose slots these are.
 const GET: &str = "Tensor.__getitem__";
 
-/// `mp_subscript`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer(GET, |python| {
-            let shared = chosen(python, GET, object, key)?;
-            tensor::wrapped(python, tensor::type_of(object), Ok(shared))
-        })
+slot!(
+    /// `mp_subscript`.
+    subscript, GET, |python, object: *mut PyObject, key: *mut PyObject| -> Owned {
+        let shared = chosen(python, GET, object, key)?;
+        tensor::wrapped(python, tensor::type_of(object), Ok(shared))
     }
-}
+);
 
 /// The view that a key chooses.
 ///
@@ -314,52 +334,35 @@ fn is_bool(python: Python, object: *mut PyObject) -> bool {
     object == python._Py_TrueStruct() || object == python._Py_FalseStruct()
 }
 
-/// `sq_item`: `t[i]`, until there is no such index.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer(GET, |python| {
-            if index < 0 {
-                // Python has added the extent: it would be counted from the end twice.
-                let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
-                return Err(no_element(python, GET, &error.value(index as i64)));
-            }
-            view_of(python, object, &mut |view| select(python, view, 0, index as i64, GET))
-        })
+slot!(
+    /// `sq_item`: `t[i]`, until there is no such index.
+    item, GET, |python, object: *mut PyObject, index: isize| -> Owned {
+        if index < 0 {
+            // Python has added the extent: it would be counted from the end twice.
+            let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
+            return Err(no_element(python, GET, &error.value(index as i64)));
+        }
+        view_of(python, object, &mut |view| select(python, view, 0, index as i64, GET))
     }
-}
+);
 
-/// `tp_iter`: one after the other along the first axis.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn iterate(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python's word.
-    unsafe {
-        answer("iter", |python| match tensor::description(object).ndim {
+slot!(
+    /// `tp_iter`: one after the other along the first axis.
+    iterate, "iter", |python, object: *mut PyObject| -> Owned {
+        match tensor::description(object).ndim {
             1.. => required(python.PySeqIter_New(object)),
             _ => Err(wrong(python, "iter", "of a Tensor without axes; item() gives its value")),
-        })
-    }
-}
-
-/// `mp_length` and `sq_length`: the first extent.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn length(object: *mut PyObject) -> isize {
-    // SAFETY: Python's word.
-    unsafe {
-        let &DLTensor { ndim, shape, .. } = tensor::description(object);
-        match ndim {
-            1.. => shape.read() as isize,
-            _ => {
-                wrong(Python::calling(), "len", "of a Tensor without axes");
-                -1
-            }
         }
     }
-}
+);
+
+slot!(
+    /// `mp_length` and `sq_length`: the first extent.
+    length, "len", |python, object: *mut PyObject| -> isize {
+        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+        match ndim {
+            1.. => Ok(shape.read() as isize),
+            _ => Err(wrong(python, "len", "of a Tensor without axes")),
+        }
+    }
+);

@@ -4,10 +4,8 @@
 //! fills; anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied or
 //! converted.
 
-use core::ffi::c_int;
-
 use super::arguments::{Call, Number, method};
-use super::failure::{answer_truth, done, none, refused, truth, wrong};
+use super::failure::{done, none, refused, slot, truth, wrong};
 use super::tensor::{self, Held};
 use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
@@ -257,27 +255,19 @@ unsafe fn read([src, dst]: [Versioned; 2], args: [Arg; 2]) -> Result<Pair> {
     Ok(pair)
 }
 
-/// `mp_ass_subscript`.
-///
-/// # Safety
-/// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn assign_subscript(
-    object: *mut PyObject,
-    key: *mut PyObject,
-    value: *mut PyObject,
-) -> c_int {
-    // SAFETY: Python's word.
-    unsafe {
-        const SET: &str = "Tensor.__setitem__";
-        answer_truth(SET, |python| {
-            if value.is_null() {
-                return Err(wrong(python, SET, "cannot delete elements"));
-            }
-            let view = Held::new(python, chosen(python, SET, object, key)?);
-            assign(python, view.tensor(), value).map(|()| false)
-        })
+const SET: &str = "Tensor.__setitem__";
+
+slot!(
+    /// `mp_ass_subscript`.
+    assign_subscript, SET,
+    |python, object: *mut PyObject, key: *mut PyObject, value: *mut PyObject| -> () {
+        if value.is_null() {
+            return Err(wrong(python, SET, "cannot delete elements"));
+        }
+        let view = Held::new(python, chosen(python, SET, object, key)?);
+        assign(python, view.tensor(), value)
     }
-}
+);
 
 /// The tensor of an object, borrowed from it.
 ///
@@ -289,8 +279,14 @@ unsafe fn own(object: *mut PyObject) -> Versioned {
 }
 
 method!(
-    /// `copy_from(x, /)`
-    copy_from, "copy_from", |object, call| (value / *) {
+    /// copy_from($self, x, /)
+    /// Write the elements of x, anything that from_dlpack accepts, also of another dtype or on
+    /// another device, and broadcast as in NumPy.
+    /// >>> t = dlpack_rs.empty((2, 2))
+    /// >>> t.copy_from(dlpack_rs.full(2, 3))
+    /// >>> t.tolist()
+    /// [[3.0, 3.0], [3.0, 3.0]]
+    copy_from, |object, call| (value / *) {
         let python = call.python;
         let src = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
         broadcast(python, &src, own(object))?;
@@ -298,8 +294,13 @@ method!(
     }
 );
 method!(
-    /// `fill(value, /)`
-    fill, "fill", |object, call| (value / *) {
+    /// fill($self, value, /)
+    /// Write one number, or the element of a one-element tensor, to every element.
+    /// >>> t = dlpack_rs.empty(3, 'bfloat16')
+    /// >>> t.fill(0.5)
+    /// >>> t.tolist()
+    /// [0.5, 0.5, 0.5]
+    fill, |object, call| (value / *) {
         let python = call.python;
         if Number::of(python, value).is_none()
             && let Ok(src) = Held::by(python, value, None, CopyPolicy::IfNeeded)
@@ -319,8 +320,12 @@ method!(
     }
 );
 method!(
-    /// `equal(other, /, *, equal_nan=False)`
-    equal, "equal", |object, call| (/ other * equal_nan) {
+    /// equal($self, other, /, *, equal_nan=False)
+    /// Whether other, of the same dtype, has the same shape and equal elements; NaN is not equal to
+    /// NaN.
+    /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))
+    /// True
+    equal, |object, call| (/ other * equal_nan) {
         let equality = match super::arguments::truth(call.python, equal_nan)? {
             true => compare::Equality::ValuesOrNan,
             false => compare::Equality::Values,
@@ -334,8 +339,12 @@ method!(
     }
 );
 method!(
-    /// `max_diff(other, /)`
-    max_diff, "max_diff", |object, call| (other / *) {
+    /// max_diff($self, other, /)
+    /// The largest absolute difference of an element and that of other, of the same dtype and
+    /// shape; NaN if just one of the two is.
+    /// >>> dlpack_rs.zeros(3).max_diff(dlpack_rs.full(3, -0.5))
+    /// 0.5
+    max_diff, |object, call| (other / *) {
         let mut largest = 0.0;
         compared(call, object, other, &mut |pair| {
             largest = compare::max_diff(pair)?;
