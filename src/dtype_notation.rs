@@ -7,6 +7,8 @@
 //! the other notations have none.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "module")]
+use core::ffi::CStr;
 use core::ffi::c_long;
 use core::fmt::{self, Write};
 
@@ -192,12 +194,23 @@ pub struct Text {
     name: &'static str,
 }
 
+/// The row of a dtype without its lanes.
+fn row_of(dtype: DLDataType) -> Option<&'static Row> {
+    const ROWS: &[Row] = &TABLE;
+    ROWS.iter().find(|row| (row.0 as u8, row.1) == (dtype.code, dtype.bits))
+}
+
+/// The format of a buffer with elements of a dtype, of one lane.
+#[cfg(feature = "module")]
+pub fn buffer_format(dtype: DLDataType) -> Option<&'static CStr> {
+    let row = row_of(dtype).filter(|_| dtype.lanes == 1)?;
+    CStr::from_bytes_until_nul(&row.2[0].0).ok().filter(|name| !name.is_empty())
+}
+
 /// What to write for a dtype; [`parse`] reads it back.
 pub fn text(dtype: DLDataType, notation: Notation) -> Result<Text> {
     dtype::legal(dtype)?;
-    const ROWS: &[Row] = &TABLE;
-    let row = ROWS.iter().find(|row| (row.0 as u8, row.1) == (dtype.code, dtype.bits));
-    let name = row.map_or("", |row| name(row, notation));
+    let name = row_of(dtype).map_or("", |row| name(row, notation));
     if name.is_empty() || (dtype.lanes != 1 && notation != DLRS_NOTATION_PEP3118) {
         return Err(unsupported("the notation has no name for this dtype"));
     }

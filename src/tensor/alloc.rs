@@ -75,6 +75,15 @@ pub struct Request<'a> {
     pub allocator: Option<&'a dlrs_allocator>,
 }
 
+#[cfg(feature = "module")]
+impl<'a> Request<'a> {
+    /// A row-major tensor, aligned as by default.
+    pub const fn dense(shape: &'a [i64], dtype: DLDataType, device: DLDevice) -> Request<'a> {
+        let align_bytes = ALIGN_BYTES;
+        Request { shape, strides: None, dtype, device, flags: 0, align_bytes, allocator: None }
+    }
+}
+
 /// The alignment of an options struct: 0 is the default, else a power of two.
 pub fn check_align(align_bytes: u64) -> Result<usize> {
     match align_bytes {

@@ -5,13 +5,14 @@ use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{done, raise, refused, set, wrong};
+use super::failure::{checked, done, raise, refused, set, wrong};
 use super::tensor;
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::raise::{KindOf, Quoted, class_of, raised, required, utf8};
+use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
@@ -236,6 +237,23 @@ impl Call<'_> {
         wrong(self.python, self.name(), what)
     }
 
+    /// TypeError where an argument is missing.
+    pub fn needs(&self, object: *mut PyObject, what: &str) -> Result<()> {
+        match object.is_null() {
+            true => Err(self.wrong(format_args!("needs {what}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// What `read` makes of an argument; `None` for the default.
+    pub fn given<T>(
+        &self,
+        object: *mut PyObject,
+        read: fn(&Self, *mut PyObject) -> Result<T>,
+    ) -> Result<Option<T>> {
+        given(self.python, object).then(|| read(self, object)).transpose()
+    }
+
     /// The exception for a text that cannot be parsed, or that names an unknown thing.
     #[cold]
     fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Error {
@@ -276,7 +294,7 @@ impl Call<'_> {
             return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
         }
         let mut room = [0; MAX_NDIM];
-        let pair = is_tuple(python, object).then(|| sequence(python, object, &mut room));
+        let pair = is_a(python, object, TUPLE).then(|| sequence(python, object, &mut room));
         let Some(&[kind, id]) = pair.transpose()? else {
             return Err(self.wrong(format_args!(
                 "takes a device as text, such as 'cuda:0', or as the pair (type, id), not as {}",
@@ -351,16 +369,10 @@ impl Number {
     }
 
     /// The kind that an object is; arrays and their elements are none.
-    ///
-    /// # Safety
-    /// The object is live.
-    pub unsafe fn of(python: Python, object: *mut PyObject) -> Option<Number> {
-        // SAFETY: the caller's word; so is its type.
-        unsafe {
-            let kind = tensor::type_of(object);
-            let long = python.PyType_GetFlags(kind) & LONG != 0;
-            Number::of_type(python, kind).or(long.then_some(Number::Int))
-        }
+    pub fn of(python: Python, object: *mut PyObject) -> Option<Number> {
+        // SAFETY: a live object.
+        let kind = Number::of_type(python, unsafe { tensor::type_of(object) });
+        kind.or(is_a(python, object, LONG).then_some(Number::Int))
     }
 
     /// The dtype that NumPy gives it.
@@ -375,20 +387,11 @@ impl Number {
     }
 }
 
-/// `Py_TPFLAGS_LONG_SUBCLASS`
-const LONG: c_ulong = 1 << 24;
-
 /// Whether an object can serve as an index.
 #[inline]
 pub fn is_index(python: Python, object: *mut PyObject) -> bool {
     // SAFETY: a live object.
     unsafe { python.PyIndex_Check(object) != 0 }
-}
-
-/// NULL, or None.
-#[inline]
-pub fn is_none(python: Python, object: *mut PyObject) -> bool {
-    object.is_null() || object == python._Py_NoneStruct()
 }
 
 /// A whole number.
@@ -410,12 +413,7 @@ fn fitting(
     error: fn(Python) -> *mut PyObject,
 ) -> Result<i64> {
     // SAFETY: a live object.
-    let value = unsafe { python.PyNumber_AsSsize_t(object, error(python)) };
-    // SAFETY: attached.
-    if value == -1 && unsafe { !python.PyErr_Occurred().is_null() } {
-        return Err(raised());
-    }
-    Ok(value as i64)
+    checked(python, -1, unsafe { python.PyNumber_AsSsize_t(object, error(python)) as i64 })
 }
 
 /// An axis.
@@ -488,14 +486,19 @@ impl fmt::Display for Given {
     }
 }
 
+/// `Py_TPFLAGS_LONG_SUBCLASS`
+const LONG: c_ulong = 1 << 24;
+/// `Py_TPFLAGS_LIST_SUBCLASS`
+pub const LIST: c_ulong = 1 << 25;
 /// `Py_TPFLAGS_TUPLE_SUBCLASS`
-const TUPLE: c_ulong = 1 << 26;
+pub const TUPLE: c_ulong = 1 << 26;
 
-/// Whether an object is a tuple, as `PyTuple_Check` tells: much faster than `isinstance`.
+/// Whether an object is of one of Python's own types, as `PyTuple_Check` tells: much faster than
+/// `isinstance`.
 #[inline]
-pub fn is_tuple(python: Python, object: *mut PyObject) -> bool {
+pub fn is_a(python: Python, object: *mut PyObject, kinds: c_ulong) -> bool {
     // SAFETY: a live object, and so its type.
-    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TUPLE != 0 }
+    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & kinds != 0 }
 }
 
 /// Whether an object is true; one that is not given is not.
@@ -509,7 +512,7 @@ pub fn truth(python: Python, object: *mut PyObject) -> Result<bool> {
 
 /// `copy` of the array API: None, True or False.
 pub fn policy(python: Python, object: *mut PyObject) -> Result<CopyPolicy> {
-    if is_none(python, object) {
+    if !given(python, object) {
         return Ok(CopyPolicy::IfNeeded);
     }
     truth(python, object).map(|always| match always {

@@ -12,14 +12,14 @@ use core::ptr::{NonNull, null_mut};
 
 use super::failure::slot;
 use super::tensor;
-use crate::abi::{DLDataTypeCode::*, *};
+use crate::abi::*;
 use crate::copy;
-use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::platform;
 use crate::python::{PyBuffer, PyObject, Python};
 use crate::validate::{Rules, Snapshot};
+use crate::{device_type, dtype_notation};
 
 const WRITABLE: c_int = 1;
 const FORMAT: c_int = 4;
@@ -28,28 +28,6 @@ const STRIDES: c_int = 0x10 | ND;
 const C_CONTIGUOUS: c_int = 0x20 | STRIDES;
 const F_CONTIGUOUS: c_int = 0x40 | STRIDES;
 const ANY_CONTIGUOUS: c_int = 0x80 | STRIDES;
-
-/// The format of an element type, if there is one.
-fn format(dtype: DLDataType) -> Option<&'static CStr> {
-    const ALL: [(DLDataTypeCode, u8, &CStr); 14] = [
-        (kDLInt, 8, c"b"),
-        (kDLInt, 16, c"h"),
-        (kDLInt, 32, c"i"),
-        (kDLInt, 64, c"q"),
-        (kDLUInt, 8, c"B"),
-        (kDLUInt, 16, c"H"),
-        (kDLUInt, 32, c"I"),
-        (kDLUInt, 64, c"Q"),
-        (kDLFloat, 16, c"e"),
-        (kDLFloat, 32, c"f"),
-        (kDLFloat, 64, c"d"),
-        (kDLBool, 8, c"?"),
-        (kDLComplex, 64, c"Zf"),
-        (kDLComplex, 128, c"Zd"),
-    ];
-    let is = |row: &&(DLDataTypeCode, u8, _)| row.0 as u8 == dtype.code && row.1 == dtype.bits;
-    ALL.iter().find(is).filter(|_| dtype.lanes == 1).map(|row| row.2)
-}
 
 fn refuse(detail: &'static str) -> Error {
     Error::new(DLRS_UNSUPPORTED).detail(detail)
@@ -70,7 +48,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
         let error = error.value(tensor.device.device_type.into());
         return Err(error.detail("the CPU cannot access this memory: copy it by to('cpu')"));
     }
-    let Some(format) = format(tensor.dtype) else {
+    let Some(format) = dtype_notation::buffer_format(tensor.dtype) else {
         return Err(refuse(
             "PEP 3118 has no name for the element type: take the bytes by view('uint8')",
         ));

@@ -2,7 +2,7 @@
 
 use super::arguments::{self, method};
 use super::failure::truth;
-use super::tensor;
+use super::tensor::{self, Held};
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{self, Order};
@@ -17,7 +17,7 @@ const OPTIONS: &Options = &Options::DEFAULT;
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn derived(
+pub unsafe fn derived(
     python: Python,
     object: *mut PyObject,
     make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>,
@@ -27,19 +27,17 @@ unsafe fn derived(
     unsafe {
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
         let made = detached(python, snapshot.nbytes()?, || make(&snapshot));
-        tensor::wrapped(python, tensor::type_of(object), made)
+        Held::new(python, made?).object(tensor::type_of(object))
     }
 }
 
-/// A dense copy of an object's tensor.
+/// A dense copy of an object's tensor, on its device.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Result<Owned> {
+pub unsafe fn copy_of(python: Python, object: *mut PyObject, order: Order) -> Result<Owned> {
     // SAFETY: the caller's word.
-    unsafe {
-        derived(python, object, &mut |from| copy::clone(from, Order::C, from.device, OPTIONS))
-    }
+    unsafe { derived(python, object, &mut |from| copy::clone(from, order, from.device, OPTIONS)) }
 }
 
 method!(
@@ -52,7 +50,7 @@ method!(
             Order::A => Order::C,
             order => order,
         };
-        derived(call.python, object, &mut |from| copy::clone(from, order, from.device, OPTIONS))
+        copy_of(call.python, object, order)
     }
 );
 method!(
@@ -91,9 +89,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).to('cpu', copy=True).is_copied
     /// True
     to, |object, call| (/ device * copy) {
-        if device.is_null() {
-            return Err(call.wrong("needs a device"));
-        }
+        call.needs(device, "a device")?;
         let device = call.device(device)?;
         let policy = arguments::policy(call.python, copy)?;
         let tensor = Block::versioned(tensor::block_of(object));

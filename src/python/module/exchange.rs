@@ -7,7 +7,7 @@ use super::arguments::{self, method};
 use super::attributes::tuple;
 use super::failure::{answer, refused};
 use super::spec::Slot;
-use super::tensor::{self, RULES};
+use super::tensor::{self, Held, RULES};
 use super::types;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
@@ -15,7 +15,8 @@ use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
 use crate::python::raise::required;
-use crate::python::{Owned, PyObject, Python, capsule, export, stream, wrap};
+use crate::python::words::given;
+use crate::python::{Owned, PyObject, Python, capsule, export, stream};
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, share};
 use crate::validate::limits::Limits;
@@ -36,11 +37,11 @@ pub unsafe extern "C" fn dlpack(
             let keywords = export::parse(args, nargs, names)?;
             let tensor = Block::versioned(tensor::block_of(object));
             let others = [keywords.stream, keywords.dl_device, keywords.copy];
-            if others.iter().all(|&value| arguments::is_none(python, value))
+            if !others.iter().any(|&value| given(python, value))
                 && knows_versions(python, keywords.max_version)
             {
-                let tensor = share::retain(tensor)?;
-                return capsule::new(python, tensor).inspect_err(|_| wrap::release(python, tensor));
+                let shared = Held::new(python, share::retain(tensor)?);
+                return shared.give(|tensor| capsule::new(python, tensor));
             }
             exported(python, tensor, &keywords)
         })
@@ -124,11 +125,7 @@ method!(
     from_dlpack, |_module, call| (object / * device copy legacy_writable) {
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
-        let device = match arguments::is_none(python, device) {
-            true => None,
-            false => Some(call.device(device)?),
-        };
-        let mut wanted = wanted(device, policy);
+        let mut wanted = wanted(call.given(device, Call::device)?, policy);
         if arguments::truth(python, legacy_writable)? {
             wanted.legacy_flags = 0;
         }
@@ -166,7 +163,8 @@ pub unsafe extern "C" fn from_object(
 ) -> c_int {
     // SAFETY: the caller's word.
     unsafe {
-        give(object.cast(), out, |object| {
+        answer("Tensor", |python| {
+            let object = ours(python, object, out.cast())?;
             let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
             out.write(tensor.as_ptr());
             Ok(())
@@ -181,8 +179,8 @@ pub unsafe extern "C" fn from_object(
 pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
     // SAFETY: the caller's word.
     unsafe {
-        give(object.cast(), out, |object| {
-            out.write(*tensor::description(object));
+        answer("Tensor", |python| {
+            out.write(*tensor::description(ours(python, object, out.cast())?));
             Ok(())
         })
     }
@@ -211,29 +209,23 @@ pub unsafe fn to_object(
     }
 }
 
-/// Runs a function of the exchange API on a `Tensor` of any interpreter.
+/// The object of a function of the exchange API, if it is a `Tensor` of any interpreter.
 ///
 /// # Safety
-/// `object` is a live object, `out` NULL or a variable.
-unsafe fn give<T>(
-    object: *mut PyObject,
-    out: *mut T,
-    body: impl FnOnce(*mut PyObject) -> Result<()>,
-) -> c_int {
+/// `object` is NULL or live.
+unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<*mut PyObject> {
+    if object.is_null() || out.is_null() {
+        return Err(Error::new(DLRS_NULL_ARG));
+    }
     // SAFETY: the caller's word.
     unsafe {
-        answer("Tensor", |python| {
-            if object.is_null() || out.is_null() {
-                return Err(Error::new(DLRS_NULL_ARG));
-            }
-            let kind = required(python.PyObject_Type(object))?;
-            let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::Dealloc as c_int);
-            if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
-                python.PyErr_Clear();
-                let error = Error::new(DLRS_BAD_ARG);
-                return Err(error.detail("the object is no Tensor of this library"));
-            }
-            body(object)
-        })
+        let kind = required(python.PyObject_Type(object.cast()))?;
+        let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::tp_dealloc as c_int);
+        if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
+            python.PyErr_Clear();
+            let error = Error::new(DLRS_BAD_ARG);
+            return Err(error.detail("the object is no Tensor of this library"));
+        }
     }
+    Ok(object.cast())
 }

@@ -15,6 +15,16 @@ pub fn done(answer: c_int) -> Result<bool> {
     if answer < 0 { Err(raised()) } else { Ok(answer > 0) }
 }
 
+/// The number that a Python function returned, or that it raised, of which `failed` may be a sign.
+#[inline]
+pub fn checked<T: PartialEq>(python: Python, failed: T, number: T) -> Result<T> {
+    // SAFETY: attached, by `Python`.
+    match number == failed && unsafe { !python.PyErr_Occurred().is_null() } {
+        true => Err(raised()),
+        false => Ok(number),
+    }
+}
+
 /// None, to be returned.
 pub fn none(python: Python) -> Owned {
     own(python, python._Py_NoneStruct())

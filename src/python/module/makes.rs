@@ -1,8 +1,8 @@
 //! New tensors: `empty`, `zeros`, `full`, `asarray`, `from_numpy`, and `astype`.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
-use super::arguments::{self, Call, Number, method};
+use super::arguments::{self, Call, LIST, Number, TUPLE, method};
 use super::attributes::dtype_name;
 use super::failure::refused;
 use super::numpy::call_numpy;
@@ -16,8 +16,9 @@ use crate::dtype;
 use crate::dtype_notation;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
+use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python};
-use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::alloc::{self, Request};
 use crate::tensor::block::Block;
 use crate::tensor::{share, view};
 use crate::validate::Snapshot;
@@ -41,16 +42,13 @@ impl Made {
     /// The objects are NULL or live.
     unsafe fn make(&self, call: &Call, default: DLDataType) -> Result<Held> {
         let python = call.python;
-        if self.shape.is_null() {
-            return Err(call.wrong("needs a shape"));
-        }
-        let given = |object| !arguments::is_none(python, object);
+        call.needs(self.shape, "a shape")?;
         let (mut room, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
         let shape = arguments::shape(python, self.shape, &mut room)?;
-        let dtype = if given(self.dtype) { call.dtype(self.dtype)? } else { default };
-        let device = if given(self.device) { call.device(self.device)? } else { CPU };
+        let dtype = call.given(self.dtype, Call::dtype)?.unwrap_or(default);
+        let device = call.given(self.device, Call::device)?.unwrap_or(CPU);
         let order = call.order(self.order)?;
-        let strides = match (given(self.strides), order) {
+        let strides = match (given(python, self.strides), order) {
             (true, _) if !self.order.is_null() => {
                 return Err(call.wrong("takes an order or strides, not both"));
             }
@@ -68,9 +66,7 @@ impl Made {
             }
             alloc::check_strides(shape, strides, dtype, 0)?;
         }
-        let align_bytes = ALIGN_BYTES;
-        let request =
-            Request { shape, strides, dtype, device, flags: 0, align_bytes, allocator: None };
+        let request = Request { strides, ..Request::dense(shape, dtype, device) };
         // SAFETY: a fresh block.
         unsafe { Ok(Held::new(python, alloc::new(&request)?)) }
     }
@@ -79,7 +75,7 @@ impl Made {
 /// A tensor as an object.
 fn object_of(python: Python, tensor: Held) -> Result<Owned> {
     // SAFETY: the type `Tensor`, and a block of ours.
-    unsafe { tensor::wrapped(python, types::known(python)?, Ok(tensor.into_tensor())) }
+    unsafe { tensor.object(types::known(python)?) }
 }
 
 /// Makes every byte of a fresh dense tensor 0.
@@ -131,23 +127,17 @@ method!(
     /// [[7, 7], [7, 7]]
     full, |_module, call| (/ shape fill_value dtype device *) {
         let (python, value) = (call.python, fill_value);
-        if value.is_null() {
-            return Err(call.wrong("needs a fill_value"));
-        }
+        call.needs(value, "a fill_value")?;
         let default = match Number::of(python, value) {
             Some(Number::Float) => FLOAT32,
             Some(Number::Complex) => DLDataType { bits: 64, ..Number::Complex.dtype() },
             Some(number) => number.dtype(),
-            None if arguments::is_none(python, dtype) => {
-                let taken = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
-                (*taken.tensor().as_ptr()).dl_tensor.dtype
-            }
+            None if !given(python, dtype) => Held::of(python, value)?.dtype(),
             None => FLOAT32,
         };
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
         let made = made.make(call, default)?;
-        let of = (*made.tensor().as_ptr()).dl_tensor.dtype;
-        if dtype::is_subbyte(of) {
+        if dtype::is_subbyte(made.dtype()) {
             clear(python, &made)?; // the bits behind the last element
         }
         writes::assign(python, made.tensor(), value)?;
@@ -175,12 +165,11 @@ method!(
     /// [[1.0, 2.0], [3.0, 4.0]]
     asarray, |_module, call| (x / * dtype device copy) {
         let python = call.python;
-        let given = |object| !arguments::is_none(python, object);
-        let device = if given(device) { Some(call.device(device)?) } else { None };
-        let dtype = if given(dtype) { Some(call.dtype(dtype)?) } else { None };
+        let device = call.given(device, Call::device)?;
+        let dtype = call.given(dtype, Call::dtype)?;
         let policy = arguments::policy(python, copy)?;
         let array;
-        let x = match Number::of(python, x).is_some() || is_nested(python, x) {
+        let x = match Number::of(python, x).is_some() || arguments::is_a(python, x, LIST | TUPLE) {
             false => x,
             true if policy == CopyPolicy::Never => {
                 let text = format_args!("asarray: copy=False: Python's numbers have to be copied");
@@ -192,9 +181,8 @@ method!(
             }
         };
         let taken = Held::by(python, x, device, policy)?;
-        let here = (*taken.tensor().as_ptr()).dl_tensor.dtype;
         let made = match dtype {
-            Some(dtype) if dtype != here => {
+            Some(dtype) if dtype != taken.dtype() => {
                 if policy == CopyPolicy::Never {
                     let text = format_args!("asarray: copy=False: another dtype needs a copy");
                     return Err(refused(python, python.PyExc_ValueError(), text));
@@ -229,17 +217,6 @@ unsafe fn array_of_numbers(
     }
 }
 
-/// Whether an object is a list or a tuple.
-///
-/// # Safety
-/// The object is live.
-unsafe fn is_nested(python: Python, object: *mut PyObject) -> bool {
-    const LIST: core::ffi::c_ulong = 1 << 25; // Py_TPFLAGS_LIST_SUBCLASS
-    // SAFETY: the caller's word; so is its type.
-    let list = unsafe { python.PyType_GetFlags(tensor::type_of(object)) & LIST != 0 };
-    list || arguments::is_tuple(python, object)
-}
-
 /// A copy with its elements converted, in the order of the source's strides.
 ///
 /// # Safety
@@ -251,16 +228,11 @@ unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: boo
         src.read(Options::DEFAULT.rules(), &mut snapshot)?;
         let flags = snapshot.flags & PADDED;
         let packed = !dtype::slot_bits(dtype, flags).is_multiple_of(8);
-        let strides = alloc::strides_for(snapshot.shape(), Order::K, snapshot.strides());
-        let request = Request {
-            shape: snapshot.shape(),
-            strides: strides.get(..snapshot.shape().len()).filter(|_| !packed),
-            dtype,
-            device: snapshot.device,
-            flags,
-            align_bytes: ALIGN_BYTES,
-            allocator: None,
-        };
+        let shape = snapshot.shape();
+        let strides = alloc::strides_for(shape, Order::K, snapshot.strides());
+        let strides = strides.get(..shape.len()).filter(|_| !packed);
+        let dense = Request::dense(shape, dtype, snapshot.device);
+        let request = Request { strides, flags, ..dense };
         let made = Held::new(python, alloc::new(&request)?);
         if packed {
             clear(python, &made)?; // the bits behind the last element
@@ -282,18 +254,15 @@ method!(
     /// [1, -2]
     astype, |object, call| (/ dtype * copy saturate) {
         let python = call.python;
-        if dtype.is_null() {
-            return Err(call.wrong("needs a dtype"));
-        }
+        call.needs(dtype, "a dtype")?;
         let dtype = call.dtype(dtype)?;
-        let saturate = !saturate.is_null() && arguments::truth(python, saturate)?;
+        let saturate = arguments::truth(python, saturate)?;
         let always = copy.is_null() || arguments::truth(python, copy)?;
-        let block: NonNull<Block> = tensor::block_of(object);
-        let src = Held::new(python, share::retain(Block::versioned(block))?);
-        let made = match !always && (*src.tensor().as_ptr()).dl_tensor.dtype == dtype {
+        let src = Held::new(python, share::retain(Block::versioned(tensor::block_of(object)))?);
+        let made = match !always && src.dtype() == dtype {
             true => src,
             false => converted(python, &src, dtype, saturate)?,
         };
-        tensor::wrapped(python, tensor::type_of(object), Ok(made.into_tensor()))
+        made.object(tensor::type_of(object))
     }
 );

@@ -26,33 +26,33 @@ mod values;
 mod views;
 mod writes;
 
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
-use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
 use failure::{answer, done, raise};
-use spec::ModuleDef;
 pub use spec::{ModuleSlot, ModuleSlots};
 
-/// The object header of any Python fits in as many bytes.
-const HEADER_MOST: usize = 64;
+/// Words of the object header of any Python.
+const HEADER_MOST: usize = 8;
 
-/// The definition of the module. Python writes a number into it, once, and reads it for as long as
-/// a module lives, so it is never moved or freed.
-#[repr(C, align(16))]
-struct Definition(UnsafeCell<[u8; HEADER_MOST + size_of::<ModuleDef>()]>);
+/// Members of `PyModuleDef`, in words behind the object header.
+const DEF_NAME: usize = 3;
+const DEF_DOC: usize = 4;
+const DEF_SLOTS: usize = 7;
+const DEF_WORDS: usize = 11;
 
-// SAFETY: written by whoever first sets `CLAIMED`, before the module that uses it is made.
-unsafe impl Sync for Definition {}
+/// The definition of the module, behind an object header whose size is known only at run time. What
+/// is not written is 0: no state, and no methods, as [`exec`] adds them. Python writes a number into
+/// it, once, and reads it for as long as a module lives, so it is never moved or freed.
+#[repr(align(16))]
+struct Definition([AtomicPtr<c_void>; HEADER_MOST + DEF_WORDS]);
 
-static DEFINITION: Definition = Definition(UnsafeCell::new([0; _]));
-static CLAIMED: AtomicBool = AtomicBool::new(false);
-static WRITTEN: AtomicBool = AtomicBool::new(false);
+static DEFINITION: Definition = Definition([const { AtomicPtr::new(null_mut()) }; _]);
 
 /// The module's name; [`exec`] is what fills it.
 const NAME: &CStr = c"dlpack_rs";
@@ -126,23 +126,8 @@ unsafe fn set(
     Ok(())
 }
 
-/// The definition of the module, written on the first call.
+/// The definition of the module. Interpreters that come at a time all write the same.
 fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void> {
-    let start: *mut c_void = DEFINITION.0.get().cast();
-    if WRITTEN.load(Acquire) {
-        return Ok(start);
-    }
-    let header = header_nbytes();
-    if header > HEADER_MOST || !header.is_multiple_of(align_of::<ModuleDef>()) {
-        return Err(unknown_header());
-    }
-    if CLAIMED.swap(true, AcqRel) {
-        // Another interpreter's thread is between the two, for a few instructions.
-        while !WRITTEN.load(Acquire) {
-            core::hint::spin_loop();
-        }
-        return Ok(start);
-    }
     // Other functions that came with those versions tell them.
     let unknown = match (python.PyThreadState_GetUnchecked(), python.PyErr_GetRaisedException()) {
         (Some(_), _) => 0,    // 3.13
@@ -150,20 +135,16 @@ fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void
         (None, None) => 2,
     };
     let known = slots.get(unknown..).unwrap_or_default();
-    let definition = ModuleDef {
-        base: [null_mut(); 3],
-        name: NAME.as_ptr(),
-        doc: methods::MODULE.as_ptr().cast(),
-        state_nbytes: 0,
-        methods: null(),
-        slots: known.as_ptr(),
-        state: [null_mut(); 3],
-    };
-    // SAFETY: `header` is at most HEADER_MOST, so the definition fits behind it; nobody else
-    // writes, and nobody reads before WRITTEN. A header of zeroes is what Python fills in.
-    unsafe { start.byte_add(header).cast::<ModuleDef>().write(definition) };
-    WRITTEN.store(true, Release);
-    Ok(start)
+    let header = header_nbytes() / size_of::<usize>();
+    for (member, value) in [
+        (DEF_NAME, NAME.as_ptr().cast()),
+        (DEF_DOC, methods::MODULE.as_ptr().cast()),
+        (DEF_SLOTS, known.as_ptr().cast::<c_void>()),
+    ] {
+        let word = DEFINITION.0.get(header + member).filter(|_| header <= HEADER_MOST);
+        word.ok_or_else(unknown_header)?.store(value.cast_mut(), Relaxed);
+    }
+    Ok(DEFINITION.0.as_ptr().cast_mut().cast())
 }
 
 fn unknown_header() -> Error {

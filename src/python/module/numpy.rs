@@ -19,8 +19,10 @@ use crate::device_type;
 use crate::dtype;
 use crate::dtype_notation;
 use crate::error::Result;
+use crate::layout::Order;
 use crate::python::constants;
 use crate::python::raise::{is, raised, required};
+use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
@@ -43,10 +45,10 @@ method!(
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
         let found = match policy {
-            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr())?,
+            CopyPolicy::Always => array_of(python, copies::copy_of(python, object, Order::C)?.as_ptr())?,
             _ => array_of(python, object)?,
         };
-        if arguments::is_none(python, dtype) {
+        if !given(python, dtype) {
             return Ok(found);
         }
         // Of its own type an array gives itself.

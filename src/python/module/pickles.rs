@@ -6,6 +6,7 @@
 
 use super::arguments::{self, Call, method};
 use super::attributes::{dtype_name, tuple, whole};
+use super::copies;
 use super::failure::refused;
 use super::numpy::call_method;
 use super::tensor::{self, Held, RULES};
@@ -68,18 +69,15 @@ method!(
 /// # Safety
 /// `object` is a live `Tensor`.
 unsafe fn twin(python: Python, object: *mut PyObject) -> Result<Owned> {
-    const OPTIONS: &Options = &Options::DEFAULT;
-    let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; a fresh block has one reference.
     unsafe {
-        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
-        let nbytes = snapshot.nbytes()?;
-        let (clone, flags) = detached(python, nbytes, || {
-            (copy::clone(&snapshot, Order::K, snapshot.device, OPTIONS), snapshot.flags)
-        });
-        let twin = Held::new(python, clone?);
-        share::set_flags(twin.block().as_ref(), flags & READ_ONLY, 0)?;
-        tensor::wrapped(python, tensor::type_of(object), Ok(twin.into_tensor()))
+        copies::derived(python, object, &mut |from| {
+            let clone = copy::clone(from, Order::K, from.device, &Options::DEFAULT)?;
+            let block = clone.cast::<Block>().as_ref();
+            share::set_flags(block, from.flags & READ_ONLY, 0)
+                .inspect_err(|_| share::release(clone))?;
+            Ok(clone)
+        })
     }
 }
 
@@ -141,7 +139,7 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
         let copy = dense(python, &mut snapshot, Order::K)?;
         let block = copy.as_ref().map_or_else(|| tensor::block_of(object), Held::block);
         let bytes = view::bytes(&snapshot, block, flags);
-        let lender = tensor::wrapped(python, types::lender(python)?, bytes)?;
+        let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
         let memory = match protocol {
             5.. => {
                 let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
@@ -172,11 +170,8 @@ method!(
         let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
         let mut snapshot = Snapshot::new();
         describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
-        let block = convert::box_snapshot(&snapshot, memory.tensor());
-        if block.is_ok() {
-            core::mem::forget(memory);
-        }
-        tensor::wrapped(python, kind, block.map(Block::versioned))
+        let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;
+        Held::new(python, Block::versioned(block)).object(kind)
     }
 );
 

@@ -8,13 +8,13 @@
 use core::ffi::{CStr, c_int, c_void};
 
 use super::arguments::{Call, method};
-use super::failure::{done, own, refused, slot, truth as boolean, wrong};
+use super::failure::{checked, done, own, refused, slot, truth as boolean, wrong};
 use super::numpy::call_method;
 use super::tensor::{self, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
 use crate::error::Result;
-use crate::python::raise::{is, raised, required};
+use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::Snapshot;
 
@@ -62,11 +62,7 @@ unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Result<f6
     // SAFETY: the caller's word.
     unsafe {
         let value = only(python, object, name, Python::PyExc_TypeError)?;
-        let value = python.PyFloat_AsDouble(value.as_ptr());
-        match value == -1.0 && !python.PyErr_Occurred().is_null() {
-            true => Err(raised()),
-            false => Ok(value),
-        }
+        checked(python, -1.0, python.PyFloat_AsDouble(value.as_ptr()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables that CPython reads: structs and numbers of its stable ABI.
 
-use core::ffi::{c_char, c_int, c_uint, c_void};
-use core::ptr::{null_mut, without_provenance_mut};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr::{null, null_mut, without_provenance_mut};
 
 use crate::python::PyObject;
 
@@ -28,50 +28,33 @@ const METH_CLASS: c_int = 0x10;
 /// so an object of the type is one of ours to the last byte.
 pub const TYPE_FLAGS: c_uint = 1 << 18;
 
-/// What of a type is set; the numbers are part of the stable ABI.
+/// What of a type is set, by CPython's names; the numbers are part of the stable ABI.
 #[derive(Clone, Copy)]
 #[repr(i32)]
+#[allow(non_camel_case_types)]
 pub enum Slot {
-    /// `bf_getbuffer`.
-    GetBuffer = 1,
-    /// `bf_releasebuffer`.
-    ReleaseBuffer = 2,
-    /// `mp_ass_subscript`.
-    AssignSubscript = 3,
-    /// `mp_length`.
-    Length = 4,
-    /// `mp_subscript`.
-    Subscript = 5,
-    /// `nb_bool`.
-    Bool = 9,
-    /// `nb_float`.
-    Float = 11,
-    /// `nb_int`.
-    Int = 26,
-    /// `sq_contains`.
-    Contains = 41,
-    /// `sq_item`, by which Python iterates.
-    Item = 44,
-    /// `sq_length`.
-    SequenceLength = 45,
-    /// `tp_dealloc`.
-    Dealloc = 52,
-    /// `tp_doc`.
-    Doc = 56,
-    /// `tp_iter`.
-    Iter = 62,
-    /// `tp_methods`.
-    Methods = 64,
-    /// `tp_new`.
-    New = 65,
-    /// `tp_repr`.
-    Repr = 66,
-    /// `tp_richcompare`; with it and no `tp_hash` objects are not hashable.
-    RichCompare = 67,
-    /// `tp_members`.
-    Members = 72,
-    /// `tp_getset`.
-    GetSet = 73,
+    bf_getbuffer = 1,
+    bf_releasebuffer = 2,
+    mp_ass_subscript = 3,
+    mp_length = 4,
+    mp_subscript = 5,
+    nb_bool = 9,
+    nb_float = 11,
+    nb_int = 26,
+    sq_contains = 41,
+    /// By which Python iterates.
+    sq_item = 44,
+    sq_length = 45,
+    tp_dealloc = 52,
+    tp_doc = 56,
+    tp_iter = 62,
+    tp_methods = 64,
+    tp_new = 65,
+    tp_repr = 66,
+    /// With it and no `tp_hash` objects are not hashable.
+    tp_richcompare = 67,
+    tp_members = 72,
+    tp_getset = 73,
 }
 
 /// `PyType_Slot`.
@@ -88,7 +71,7 @@ impl TypeSlot {
     }
 
     /// Ends a list.
-    pub const END: TypeSlot = TypeSlot { slot: 0, value: core::ptr::null_mut() };
+    pub const END: TypeSlot = TypeSlot { slot: 0, value: null_mut() };
 }
 
 /// `PyType_Spec`.
@@ -123,9 +106,9 @@ impl MethodDef {
     }
 
     /// Its name; none ends a list.
-    pub fn name(&self) -> Option<&'static core::ffi::CStr> {
+    pub fn name(&self) -> Option<&'static CStr> {
         // SAFETY: NULL, or what `new` was given.
-        (!self.name.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(self.name) })
+        (!self.name.is_null()).then(|| unsafe { CStr::from_ptr(self.name) })
     }
 
     /// The same, of the type: it gets the type in place of an object.
@@ -134,8 +117,7 @@ impl MethodDef {
     }
 
     /// Ends a list.
-    pub const END: MethodDef =
-        MethodDef { name: core::ptr::null(), method: None, flags: 0, doc: core::ptr::null() };
+    pub const END: MethodDef = MethodDef { name: null(), method: None, flags: 0, doc: null() };
 }
 
 // SAFETY: a table of constants.
@@ -194,36 +176,26 @@ pub struct GetSetDef {
 
 impl GetSetDef {
     /// An attribute that cannot be set.
-    pub const fn new(name: &'static core::ffi::CStr, get: Getter, doc: &'static str) -> Self {
-        let (set, closure) = (core::ptr::null(), core::ptr::null_mut());
+    pub const fn new(name: &'static CStr, get: Getter, doc: &'static str) -> Self {
+        let (set, closure) = (null(), null_mut());
         GetSetDef { name: name.as_ptr(), get: Some(get), set, doc: doc.as_ptr().cast(), closure }
     }
 
     /// As [`GetSetDef::new`], of a getter that serves many and gets a number.
-    pub const fn at(
-        number: usize,
-        name: &'static core::ffi::CStr,
-        get: Getter,
-        doc: &'static str,
-    ) -> Self {
+    pub const fn at(number: usize, name: &'static CStr, get: Getter, doc: &'static str) -> Self {
         GetSetDef { closure: without_provenance_mut(number), ..GetSetDef::new(name, get, doc) }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
         // SAFETY: what `new` was given.
-        let name = unsafe { core::ffi::CStr::from_ptr(self.name) };
+        let name = unsafe { CStr::from_ptr(self.name) };
         name.to_str().unwrap_or_default()
     }
 
     /// Ends a list.
-    pub const END: GetSetDef = GetSetDef {
-        name: core::ptr::null(),
-        get: None,
-        set: core::ptr::null(),
-        doc: core::ptr::null(),
-        closure: core::ptr::null_mut(),
-    };
+    pub const END: GetSetDef =
+        GetSetDef { name: null(), get: None, set: null(), doc: null(), closure: null_mut() };
 }
 
 // SAFETY: a table of constants.
@@ -248,25 +220,6 @@ pub struct MemberDef {
 pub const T_PYSSIZET: c_int = 19;
 /// `READONLY`.
 pub const READONLY: c_int = 1;
-
-/// `PyModuleDef` behind its object header, whose size is known only at run time.
-#[repr(C)]
-pub struct ModuleDef {
-    /// `m_base`: `m_init`, `m_index`, `m_copy`, which are Python's.
-    pub base: [*mut c_void; 3],
-    /// Name.
-    pub name: *const c_char,
-    /// Documentation.
-    pub doc: *const c_char,
-    /// Bytes of the state of a module.
-    pub state_nbytes: isize,
-    /// None: [`Exec`] adds them.
-    pub methods: *const MethodDef,
-    /// How it is made.
-    pub slots: *const ModuleSlot,
-    /// `m_traverse`, `m_clear`, `m_free`: none, as there is no state.
-    pub state: [*mut c_void; 3],
-}
 
 /// `PyModuleDef_Slot`.
 #[repr(C)]
@@ -300,5 +253,5 @@ unsafe impl Sync for ModuleSlot {}
 impl MemberDef {
     /// Ends a list.
     pub const END: MemberDef =
-        MemberDef { name: core::ptr::null(), kind: 0, offset: 0, flags: 0, doc: core::ptr::null() };
+        MemberDef { name: null(), kind: 0, offset: 0, flags: 0, doc: null() };
 }

@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
 use super::exchange::wanted;
-use crate::abi::{DLDevice, DLTensor};
+use crate::abi::{DLDataType, DLDevice, DLTensor};
 use crate::copy::CopyPolicy;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
@@ -139,12 +139,7 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
     // SAFETY: the caller's word.
-    let made = unsafe { wrap_if(python, kind, || folded(tensor)) };
-    if made.is_err() {
-        // SAFETY: what was not taken is still the caller's. Its deleter may be Python code.
-        unsafe { release(python, tensor) };
-    }
-    made
+    unsafe { Held::new(python, tensor).give(|tensor| wrap_if(python, kind, || folded(tensor))) }
 }
 
 /// A new object with the block of `own`; on failure no ownership is taken.
@@ -176,6 +171,15 @@ impl Held {
     /// is dropped.
     pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
         Held(python, tensor)
+    }
+
+    /// The tensor of any object.
+    ///
+    /// # Safety
+    /// `object` is live.
+    pub unsafe fn of(python: Python, object: *mut PyObject) -> Result<Held> {
+        // SAFETY: the caller's word.
+        unsafe { Held::by(python, object, None, CopyPolicy::IfNeeded) }
     }
 
     /// The tensor of any object, where it is or on a device.
@@ -210,11 +214,31 @@ impl Held {
         self.1.cast()
     }
 
-    /// The reference itself.
-    pub fn into_tensor(self) -> Versioned {
-        let tensor = self.1;
-        core::mem::forget(self);
-        tensor
+    /// Its element type.
+    pub fn dtype(&self) -> DLDataType {
+        // SAFETY: a live block.
+        unsafe { (*self.1.as_ptr()).dl_tensor.dtype }
+    }
+
+    /// Gives the reference to `take`, or releases it where that fails.
+    #[inline]
+    pub fn give<T>(self, take: impl FnOnce(Versioned) -> Result<T>) -> Result<T> {
+        let taken = take(self.1);
+        if taken.is_ok() {
+            core::mem::forget(self);
+        }
+        taken
+    }
+
+    /// A tensor that was made here, with `byte_offset` 0 where it has addresses, as an object.
+    ///
+    /// # Safety
+    /// `kind` is a type whose objects hold a tensor.
+    #[inline(never)]
+    pub unsafe fn object(self, kind: *mut PyObject) -> Result<Owned> {
+        let python = self.0;
+        // SAFETY: the caller's word.
+        self.give(|tensor| unsafe { wrap_if(python, kind, || Ok(tensor.cast())) })
     }
 }
 
@@ -246,24 +270,4 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
     }
-}
-
-/// A tensor that has just been made here, with `byte_offset` 0 where it has addresses, as an
-/// object.
-///
-/// # Safety
-/// As [`wrap`].
-pub unsafe fn wrapped(
-    python: Python,
-    kind: *mut PyObject,
-    tensor: Result<Versioned>,
-) -> Result<Owned> {
-    let tensor = tensor?;
-    // SAFETY: the caller's word: a block of ours.
-    let made = unsafe { wrap_if(python, kind, || Ok(tensor.cast())) };
-    if made.is_err() {
-        // SAFETY: what was not taken is still ours.
-        unsafe { release(python, tensor) };
-    }
-    made
 }

@@ -43,25 +43,25 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     ];
     // The function pointers of a list of slots are data to C.
     let slots = [
-        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
-        TypeSlot::new(Slot::Repr, values::repr as *const c_void),
-        TypeSlot::new(Slot::Doc, methods::TENSOR.as_ptr().cast()),
-        TypeSlot::new(Slot::Methods, (&raw const methods::METHODS).cast()),
-        TypeSlot::new(Slot::GetSet, (&raw const attributes::ATTRIBUTES).cast()),
-        TypeSlot::new(Slot::Members, members.as_ptr().cast()),
-        TypeSlot::new(Slot::Subscript, views::subscript as *const c_void),
-        TypeSlot::new(Slot::AssignSubscript, writes::assign_subscript as *const c_void),
-        TypeSlot::new(Slot::Length, views::length as *const c_void),
-        TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
-        TypeSlot::new(Slot::Item, views::item as *const c_void),
+        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_new, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::tp_repr, values::repr as *const c_void),
+        TypeSlot::new(Slot::tp_doc, methods::TENSOR.as_ptr().cast()),
+        TypeSlot::new(Slot::tp_methods, (&raw const methods::METHODS).cast()),
+        TypeSlot::new(Slot::tp_getset, (&raw const attributes::ATTRIBUTES).cast()),
+        TypeSlot::new(Slot::tp_members, members.as_ptr().cast()),
+        TypeSlot::new(Slot::mp_subscript, views::subscript as *const c_void),
+        TypeSlot::new(Slot::mp_ass_subscript, writes::assign_subscript as *const c_void),
+        TypeSlot::new(Slot::mp_length, views::length as *const c_void),
+        TypeSlot::new(Slot::sq_length, views::length as *const c_void),
+        TypeSlot::new(Slot::sq_item, views::item as *const c_void),
         // If one of these is missing Python uses another, with a wrong value.
-        TypeSlot::new(Slot::Iter, views::iterate as *const c_void),
-        TypeSlot::new(Slot::Contains, scalars::contains as *const c_void),
-        TypeSlot::new(Slot::Bool, scalars::truth as *const c_void),
-        TypeSlot::new(Slot::Int, scalars::int as *const c_void),
-        TypeSlot::new(Slot::Float, scalars::float as *const c_void),
-        TypeSlot::new(Slot::RichCompare, scalars::compare as *const c_void),
+        TypeSlot::new(Slot::tp_iter, views::iterate as *const c_void),
+        TypeSlot::new(Slot::sq_contains, scalars::contains as *const c_void),
+        TypeSlot::new(Slot::nb_bool, scalars::truth as *const c_void),
+        TypeSlot::new(Slot::nb_int, scalars::int as *const c_void),
+        TypeSlot::new(Slot::nb_float, scalars::float as *const c_void),
+        TypeSlot::new(Slot::tp_richcompare, scalars::compare as *const c_void),
         TypeSlot::END,
     ];
     let kind = new_type(python, c"dlpack_rs.Tensor", &slots)?;
@@ -76,10 +76,10 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
 
 fn lender_type(python: Python) -> Result<Owned> {
     let slots = [
-        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
-        TypeSlot::new(Slot::GetBuffer, buffer::get as *const c_void),
-        TypeSlot::new(Slot::ReleaseBuffer, buffer::release as *const c_void),
+        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_new, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::bf_getbuffer, buffer::get as *const c_void),
+        TypeSlot::new(Slot::bf_releasebuffer, buffer::release as *const c_void),
         TypeSlot::END,
     ];
     new_type(python, c"dlpack_rs.TensorMemory", &slots)

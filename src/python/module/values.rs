@@ -6,7 +6,8 @@ use core::ptr::NonNull;
 use super::arguments::method;
 use super::attributes::text;
 use super::failure::{done, slot};
-use super::{tensor, types};
+use super::tensor::{self, Held};
+use super::types;
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -112,6 +113,17 @@ method!(
         nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
     }
 );
+/// Fails where a tensor has not just one element.
+pub fn single(tensor: &Snapshot, detail: &'static str) -> Result<()> {
+    match tensor.numel()? {
+        1 => Ok(()),
+        numel => {
+            let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
+            Err(error.detail(detail).limit(1))
+        }
+    }
+}
+
 /// The only element of a tensor.
 ///
 /// # Safety
@@ -131,12 +143,7 @@ method!(
     item, |object, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
-        let numel = snapshot.numel()?;
-        if numel != 1 {
-            let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
-            let error = error.detail("there must be exactly one element: index it first");
-            return Err(error.limit(1));
-        }
+        single(&snapshot, "there must be exactly one element: index it first")?;
         element(call.python, &snapshot)
     }
 );
@@ -148,7 +155,7 @@ method!(
     memoryview, |object, call| (/ *) {
         let python = call.python;
         let shared = share::retain(Block::versioned(tensor::block_of(object)));
-        let lender = tensor::wrapped(python, types::lender(python)?, shared)?;
+        let lender = Held::new(python, shared?).object(types::lender(python)?)?;
         required(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );

@@ -3,14 +3,15 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use super::arguments::{self, method};
+use super::arguments::{self, Call, method};
 use super::failure::{done, no_element, slot, wrong};
-use super::tensor;
+use super::tensor::{self, Held};
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::{Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::python::raise::required;
+use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, view};
@@ -29,7 +30,7 @@ unsafe fn view_of(
     // SAFETY: the caller's word; the object holds its block meanwhile.
     unsafe {
         let shared = viewed(tensor::block_of(object), change)?;
-        tensor::wrapped(python, tensor::type_of(object), Ok(shared))
+        Held::new(python, shared).object(tensor::type_of(object))
     }
 }
 
@@ -68,8 +69,7 @@ method!(
     /// >>> dlpack_rs.zeros((2, 6)).reshape(3, -1).shape
     /// (3, 4)
     reshape, |object, call| (..) {
-        let mut room = [0; MAX_NDIM];
-        step(call.python, object, Step::Reshape { shape: call.numbers(&mut room)? })
+        by_numbers(call, object, |shape| Step::Reshape { shape })
     }
 );
 method!(
@@ -78,8 +78,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).broadcast_to(2, 3).strides
     /// (0, 1)
     broadcast_to, |object, call| (..) {
-        let mut room = [0; MAX_NDIM];
-        step(call.python, object, Step::Expand { shape: call.numbers(&mut room)? })
+        by_numbers(call, object, |shape| Step::Expand { shape })
     }
 );
 method!(
@@ -88,8 +87,7 @@ method!(
     /// >>> dlpack_rs.zeros((2, 3, 4)).permute(2, 0, 1).shape
     /// (4, 2, 3)
     permute, |object, call| (..) {
-        let mut room = [0; MAX_NDIM];
-        step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? })
+        by_numbers(call, object, |axes| Step::Permute { axes })
     }
 );
 method!(
@@ -98,11 +96,10 @@ method!(
     /// >>> dlpack_rs.zeros((2, 3, 4)).transpose().shape
     /// (4, 3, 2)
     transpose, |object, call| (..) {
-        let mut room = [0; MAX_NDIM];
         match *call.positional {
             [] => reversed(call.python, object),
-            [none] if arguments::is_none(call.python, none) => reversed(call.python, object),
-            _ => step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? }),
+            [none] if !given(call.python, none) => reversed(call.python, object),
+            _ => by_numbers(call, object, |axes| Step::Permute { axes }),
         }
     }
 );
@@ -141,9 +138,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).unsqueeze(-1).shape
     /// (3, 1)
     unsqueeze, |object, call| (/ axis *) {
-        if axis.is_null() {
-            return Err(call.wrong("needs an axis"));
-        }
+        call.needs(axis, "an axis")?;
         let axis = arguments::axis(call.python, axis)?;
         step(call.python, object, Step::Unsqueeze { axis })
     }
@@ -168,17 +163,32 @@ method!(
     }
 );
 
+/// The step that numbers say, given one by one or as one sequence.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn by_numbers(
+    call: &Call,
+    object: *mut PyObject,
+    step: fn(&[i64]) -> Step<'_>,
+) -> Result<Owned> {
+    let mut room = [0; MAX_NDIM];
+    // SAFETY: the caller's word.
+    unsafe { self::step(call.python, object, step(call.numbers(&mut room)?)) }
+}
+
 /// One step for every axis of an argument that is None (all axes), a number or a sequence.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
+#[inline(never)]
 unsafe fn axes(
     python: Python,
     object: *mut PyObject,
     wanted: *mut PyObject,
     step: fn(i32) -> Step<'static>,
 ) -> Result<Owned> {
-    if arguments::is_none(python, wanted) {
+    if !given(python, wanted) {
         // SAFETY: the caller's word.
         return unsafe { self::step(python, object, step(ALL_AXES)) };
     }
@@ -233,7 +243,7 @@ slot!(
     /// `mp_subscript`.
     subscript, GET, |python, object: *mut PyObject, key: *mut PyObject| -> Owned {
         let shared = chosen(python, GET, object, key)?;
-        tensor::wrapped(python, tensor::type_of(object), Ok(shared))
+        Held::new(python, shared).object(tensor::type_of(object))
     }
 );
 
@@ -249,7 +259,7 @@ pub unsafe fn chosen(
 ) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
-        let several = arguments::is_tuple(python, key);
+        let several = arguments::is_a(python, key, arguments::TUPLE);
         let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
         let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
         let ndim = i64::from(tensor::description(object).ndim);

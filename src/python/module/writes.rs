@@ -5,21 +5,22 @@
 //! converted.
 
 use super::arguments::{Call, Number, method};
-use super::failure::{done, none, refused, slot, truth, wrong};
+use super::failure::{checked, done, none, refused, slot, truth, wrong};
 use super::tensor::{self, Held};
+use super::values;
 use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::cast::{self, Value};
 use crate::compare;
-use crate::copy::{self, CopyPolicy, Given, Options, Pair};
+use crate::copy::{self, Given, Options, Pair};
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Result};
 use crate::layout::Order;
-use crate::python::raise::{raised, required};
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
-use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::alloc::{self, Request};
 use crate::tensor::block::Block;
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
@@ -79,10 +80,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
     const COMPLEX: u8 = kDLComplex as u8;
     // SAFETY: the caller's word.
     unsafe {
-        let float = |value: f64| match value == -1.0 && !python.PyErr_Occurred().is_null() {
-            true => Err(raised()),
-            false => Ok(value.to_bits()),
-        };
+        let float = |value| checked(python, -1.0, value).map(f64::to_bits);
         match into.code {
             BOOL => {
                 let truth = done(python.PyObject_IsTrue(value))?;
@@ -142,7 +140,7 @@ pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Re
         if Number::of(python, value).is_some() {
             return scalar(python, value, dtype)?.fill(python, dst);
         }
-        match Held::by(python, value, None, CopyPolicy::IfNeeded) {
+        match Held::of(python, value) {
             Ok(src) => broadcast(python, &src, dst),
             Err(failure) => match other_number(python, value, dtype) {
                 Some(number) => number.fill(python, dst),
@@ -222,15 +220,10 @@ pub unsafe fn write(
     let Pair { src: from, dst: to, .. } = &pair;
     let between = match on_host(from) {
         // As the destination, in host memory.
-        true => alloc::new(&Request {
-            shape: to.shape(),
-            strides: None,
-            dtype: to.dtype,
-            device: CPU,
-            flags: to.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
-            align_bytes: ALIGN_BYTES,
-            allocator: None,
-        }),
+        true => {
+            let flags = to.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+            alloc::new(&Request { flags, ..Request::dense(to.shape(), to.dtype, CPU) })
+        }
         false => detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)),
     };
     // SAFETY: a fresh block, and the caller's word.
@@ -288,7 +281,7 @@ method!(
     /// [[3.0, 3.0], [3.0, 3.0]]
     copy_from, |object, call| (value / *) {
         let python = call.python;
-        let src = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
+        let src = Held::of(python, value)?;
         broadcast(python, &src, own(object))?;
         Ok(none(python))
     }
@@ -303,16 +296,11 @@ method!(
     fill, |object, call| (value / *) {
         let python = call.python;
         if Number::of(python, value).is_none()
-            && let Ok(src) = Held::by(python, value, None, CopyPolicy::IfNeeded)
+            && let Ok(src) = Held::of(python, value)
         {
             let mut snapshot = Snapshot::new();
             src.read(Rules::COPY, &mut snapshot)?;
-            let numel = snapshot.numel()?;
-            if numel != 1 {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
-                let error = error.detail("fills with exactly one element; use copy_from()");
-                return Err(error.limit(1));
-            }
+            values::single(&snapshot, "fills with exactly one element; use copy_from()")?;
         }
         python.PyErr_Clear();
         assign(python, own(object), value)?;
@@ -364,13 +352,11 @@ unsafe fn compared(
     other: *mut PyObject,
     compare: &mut dyn FnMut(&Pair) -> Result<()>,
 ) -> Result<()> {
-    if other.is_null() {
-        return Err(call.wrong("needs another tensor"));
-    }
+    call.needs(other, "another tensor")?;
     let python = call.python;
     // SAFETY: the caller's word; the other one is held meanwhile.
     unsafe {
-        let other = Held::by(python, other, None, CopyPolicy::IfNeeded)?;
+        let other = Held::of(python, other)?;
         let args = [Arg::tensor, Arg::other];
         let pair = read([own(object), other.tensor()], args)?;
         detached(python, pair.src.nbytes()?, || compare(&pair))
