@@ -74,55 +74,59 @@ const NO_OPTIONS: dlrs_alloc_options = dlrs_alloc_options {
     strides: null(),
 };
 
-/// A tensor's description and the options, checked as far as C is concerned.
-struct Checked<'a> {
-    options: dlrs_alloc_options,
-    /// The strides that are wanted, if they are not the row-major ones.
-    strides: Option<&'a [i64]>,
-    align_bytes: usize,
-    allocator: Option<dlrs_allocator>,
+/// Passes what a description and options ask for to `then`, and names the argument at fault.
+///
+/// # Safety
+/// `options` is NULL or a live options struct; the prototype's strides are NULL or live.
+#[inline(never)]
+unsafe fn with_request(
+    asked: &Prototype,
+    options: *const dlrs_alloc_options,
+    then: &mut dyn FnMut(&Request) -> Result<()>,
+) -> Result<()> {
+    let (argument, mut room) = (Arg::options, Array::new());
+    // SAFETY: the caller's word.
+    let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
+    let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
+    if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
+        return Err(error.value_u64(options.flags));
+    }
+    // SAFETY: NULL or a live allocator, by the options' contract.
+    let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
+    let request = Request {
+        shape: asked.shape,
+        // SAFETY: the caller's word.
+        strides: unsafe { strides_of(asked, &options, argument, &mut room) }?,
+        dtype: asked.dtype,
+        device: asked.device,
+        flags: options.flags,
+        align_bytes,
+        allocator: allocator.as_ref(),
+    };
+    then(&request).map_err(|error| blamed(error, asked.args))
 }
 
-impl<'a> Checked<'a> {
-    /// # Safety
-    /// `options` is NULL or a live options struct; the prototype's strides are NULL or live.
-    unsafe fn new(
-        asked: &Prototype,
-        options: *const dlrs_alloc_options,
-        argument: Arg,
-        room: &'a mut Array<i64, MAX_NDIM>,
-    ) -> Result<Self> {
-        // SAFETY: the caller's word.
-        let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
-        let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
-        if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
-            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
-            return Err(error.value_u64(options.flags));
-        }
-        // SAFETY: NULL or a live allocator, by the options' contract.
-        let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
-        // SAFETY: the caller's word.
-        let strides = unsafe { strides_of(asked, &options, argument, room) }?;
-        Ok(Checked { options, strides, align_bytes, allocator })
-    }
-
-    fn request<'b>(&'b self, prototype: &'b Prototype) -> Request<'b> {
-        Request {
-            shape: prototype.shape,
-            strides: self.strides,
-            dtype: prototype.dtype,
-            device: prototype.device,
-            flags: self.options.flags,
-            align_bytes: self.align_bytes,
-            allocator: self.allocator.as_ref(),
-        }
-    }
+/// As [`with_request`], of a prototype; its data and byte_offset are not looked at.
+///
+/// # Safety
+/// `prototype` is a readable tensor whose shape holds ndim values, its strides too if not NULL;
+/// `options` is NULL or a live options struct.
+#[inline(never)]
+unsafe fn with_prototype(
+    prototype: *const DLTensor,
+    options: *const dlrs_alloc_options,
+    then: &mut dyn FnMut(&Request) -> Result<()>,
+) -> Result<()> {
+    let mut room = Array::new();
+    // SAFETY: the caller's word.
+    unsafe { with_request(&Prototype::read(prototype, Arg::prototype, &mut room)?, options, then) }
 }
 
 /// The strides that options ask for, `None` for row-major ones.
 ///
 /// # Safety
-/// As [`Checked::new`].
+/// As [`with_request`].
 unsafe fn strides_of<'a>(
     asked: &Prototype,
     options: &dlrs_alloc_options,
@@ -222,7 +226,8 @@ pub unsafe extern "C" fn dlrs_tensor_new(
                 validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::ndim))?;
             (Out::clear(out), arg::values(shape, ndim, Arg::shape, &mut room)?)
         };
-        let asked = Prototype { shape, strides: null(), like: false, dtype, device };
+        let args = [Arg::shape, Arg::dtype, Arg::device];
+        let asked = Prototype { shape, strides: null(), like: false, dtype, device, args };
         if options.is_null()
             && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
         {
@@ -230,21 +235,13 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             return Ok(());
         }
         // SAFETY: as above.
-        let made = unsafe { new_checked(&asked, options) };
-        let args = [Arg::shape, Arg::dtype, Arg::device];
-        out.set(made.map_err(|error| blamed(error, args))?);
-        Ok(())
+        unsafe { with_request(&asked, options, &mut |request| made(request, &out)) }
     })
 }
 
-/// # Safety
-/// `options` is NULL or a live options struct.
-#[inline(never)]
-unsafe fn new_checked(asked: &Prototype, options: *const dlrs_alloc_options) -> Result<Versioned> {
-    let (argument, mut strides) = (Arg::options, Array::new());
-    // SAFETY: the caller's word.
-    let checked = unsafe { Checked::new(asked, options, argument, &mut strides) }?;
-    alloc::new(&checked.request(asked))
+fn made(request: &Request, out: &Out<DLManagedTensorVersioned>) -> Result<()> {
+    out.set(alloc::new(request)?);
+    Ok(())
 }
 
 /// Names the argument that told the shape, the dtype or the device, whichever is at fault.
@@ -269,10 +266,12 @@ struct Prototype<'a> {
     like: bool,
     dtype: DLDataType,
     device: DLDevice,
+    /// The arguments that told shape, dtype and device.
+    args: [Arg; 3],
 }
 
 impl<'a> Prototype<'a> {
-    /// Reads it, its shape into `room`; its data and byte_offset are not looked at.
+    /// Reads it, its shape into `room`.
     ///
     /// # Safety
     /// `prototype` is NULL or a readable tensor whose shape holds ndim values.
@@ -294,6 +293,7 @@ impl<'a> Prototype<'a> {
                 like: true,
                 dtype: (&raw const (*tensor).dtype).read_volatile(),
                 device: (&raw const (*tensor).device).read_volatile(),
+                args: [argument; 3],
             })
         }
     }
@@ -329,18 +329,11 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
                 arg::result(out, Arg::out),
             ])
         }?;
-        let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
-        let (out, prototype, checked) = unsafe {
+        unsafe {
             let out = Out::clear(out);
-            let prototype = Prototype::read(prototype, Arg::prototype, &mut room)?;
-            let argument = Arg::options;
-            let checked = Checked::new(&prototype, options, argument, &mut strides)?;
-            (out, prototype, checked)
-        };
-        let made = alloc::new(&checked.request(&prototype));
-        out.set(made.map_err(|error| blamed(error, [Arg::prototype; 3]))?);
-        Ok(())
+            with_prototype(prototype, options, &mut |request| made(request, &out))
+        }
     })
 }
 
@@ -373,22 +366,17 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
             arg::need(nbytes, Arg::nbytes),
             arg::need(align_bytes, Arg::align_bytes),
         ])?;
-        let mut room = Array::new();
+        let count = |request: &Request| {
+            let needed = alloc::data_nbytes(request)?;
+            // SAFETY: two writable variables of the caller.
+            unsafe {
+                nbytes.write(needed as u64);
+                align_bytes.write(request.align_bytes as u64);
+            }
+            Ok(())
+        };
         // SAFETY: the preface's contract for every pointer.
-        let prototype = unsafe { Prototype::read(prototype, Arg::prototype, &mut room) }?;
-        let nbytes = arg::required(nbytes, Arg::nbytes)?;
-        let align_bytes = arg::required(align_bytes, Arg::align_bytes)?;
-        let (argument, mut strides) = (Arg::options, Array::new());
-        // SAFETY: as above.
-        let checked = unsafe { Checked::new(&prototype, options, argument, &mut strides) }?;
-        let needed = alloc::data_nbytes(&checked.request(&prototype))
-            .map_err(|error| blamed(error, [Arg::prototype; 3]))?;
-        // SAFETY: two writable variables of the caller.
-        unsafe {
-            nbytes.write(needed as u64);
-            align_bytes.write(checked.align_bytes as u64);
-        }
-        Ok(())
+        unsafe { with_prototype(prototype, options, &mut { count }) }
     })
 }
 
@@ -425,28 +413,22 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
                 arg::result(out, Arg::out),
             ])
         }?;
-        let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
-        let (out, bytes, prototype, checked) = unsafe {
-            let out = Out::clear(out);
-            let args: [Arg; 2] = [Arg::bytes, Arg::nbytes];
-            let bytes = arg::bytes(bytes, nbytes, args)?;
-            let prototype = Prototype::read(prototype, Arg::prototype, &mut room)?;
-            let argument = Arg::options;
-            let checked = Checked::new(&prototype, options, argument, &mut strides)?;
-            (out, bytes, prototype, checked)
+        let (out, bytes) =
+            unsafe { (Out::clear(out), arg::bytes(bytes, nbytes, [Arg::bytes, Arg::nbytes])?) };
+        let copy = |request: &Request| {
+            let flags = request.flags | DLPACK_FLAG_BITMASK_IS_COPIED;
+            let request = Request { flags, ..*request };
+            check_size(bytes, alloc::data_nbytes(&request)?)?;
+            check_cpu(request.device)?;
+            let tensor = alloc::new(&request)?;
+            // SAFETY: the size of the fresh tensor is `bytes.len()`.
+            unsafe { fill_data(tensor, bytes) };
+            out.set(tensor);
+            Ok(())
         };
-        let mut request = checked.request(&prototype);
-        request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-        let needed =
-            alloc::data_nbytes(&request).map_err(|error| blamed(error, [Arg::prototype; 3]))?;
-        check_size(bytes, needed)?;
-        check_cpu(prototype.device)?;
-        let tensor = alloc::new(&request)?;
-        // SAFETY: the size of the fresh tensor is `bytes.len()`.
-        unsafe { fill_data(tensor, bytes) };
-        out.set(tensor);
-        Ok(())
+        // SAFETY: as above.
+        unsafe { with_prototype(prototype, options, &mut { copy }) }
     })
 }
 
