@@ -125,7 +125,9 @@ impl Drop for Scratch {
 pub fn copy(pair: &Pair, options: &Options) -> Result<()> {
     let mut job = Job::none();
     match check(pair, options, &mut job)? {
-        true => finish(&mut job, options).of(pair.args[1]),
+        true if job.scratch_nbytes.is_some() => finish(&mut job, options).of(pair.args[1]),
+        // SAFETY: just checked.
+        true => unsafe { route::execute(&mut job.transfer, options) }.of(pair.args[1]),
         false => Ok(()),
     }
 }

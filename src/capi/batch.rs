@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null};
 
 use super::arg;
-use super::copy::{CopyArgs, dlrs_copy_options};
+use super::copy::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::batch::{self, Bytes};
@@ -44,17 +44,17 @@ pub unsafe extern "C" fn dlrs_copy_batch(
             arg::may(options, Arg::options),
             arg::may(failed, Arg::failed),
         ])?;
-        let args: [Arg; 2] = [Arg::src, Arg::dst];
+        let (args, mut room): ([Arg; 2], _) = ([Arg::src, Arg::dst], Room::uninit());
         // SAFETY: arrays of live tensors, and live options, by the preface.
         unsafe {
             let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
-            let options = CopyArgs::read(options, Arg::options)?;
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
             let pair = |index: usize| {
                 let src = arg::required(from.get(index).unwrap_or(null()), args[0])?;
                 let dst = to.get(index).map_or(null(), <*mut _>::cast_const);
                 Ok(Given { src, dst: arg::required(dst, args[1])? })
             };
-            batch::copy_batch(from.len(), &pair, args, &options).map_err(|(index, error)| {
+            batch::copy_batch(from.len(), &pair, args, options).map_err(|(index, error)| {
                 arg::report(failed, index as u64);
                 error
             })
@@ -81,10 +81,11 @@ unsafe fn asked(
 ) -> Result<Asked> {
     let tensor = arg::required(tensor, argument)?;
     let first = arg::place(bytes, nbytes, [bytes_arg, nbytes_arg])?.as_ptr();
+    let mut room = Room::uninit();
     // SAFETY: the caller's word.
-    let options = unsafe { CopyArgs::read(options, Arg::options)? };
+    let options = unsafe { copy_options(options, Arg::options, 0, &mut room)? };
     let bytes = Bytes { first, nbytes, nbytes_arg };
-    Ok(Asked { tensor, bytes, options: Options { repack: true, ..options } })
+    Ok(Asked { tensor, bytes, options: Options { repack: true, ..*options } })
 }
 
 /// Copy plain bytes into the elements of a tensor.

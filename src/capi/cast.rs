@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::arg;
-use super::copy::{CopyArgs, DLRS_COPY_SATURATE, dlrs_copy_options};
+use super::copy::{DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::cast::{self, Value};
@@ -20,9 +20,10 @@ use crate::validate::Rules;
 pub(super) unsafe fn value_options(
     options: *const dlrs_copy_options,
     argument: Arg,
-) -> Result<Options> {
+    room: &mut Room,
+) -> Result<&Options> {
     // SAFETY: the caller's word.
-    let options = unsafe { CopyArgs::read_with(options, argument, DLRS_COPY_SATURATE) }?;
+    let options = unsafe { copy_options(options, argument, DLRS_COPY_SATURATE, room) }?;
     if options.raw_bytes {
         let error = Error::new(DLRS_BAD_ARG).option("flags").of(argument);
         return Err(error.detail("DLRS_COPY_RAW_BYTES cannot be combined with a conversion"));
@@ -89,12 +90,12 @@ pub unsafe extern "C" fn dlrs_cast(
         ])?;
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
-        let mut pair = Pair::new(args);
+        let (mut pair, mut room) = (Pair::new(args), Room::uninit());
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = value_options(options, Arg::options)?;
+            let options = value_options(options, Arg::options, &mut room)?;
             pair.read(given, Rules::COPY)?;
-            cast::cast(&pair, &options)
+            cast::cast(&pair, options)
         }
     })
 }
@@ -137,15 +138,15 @@ pub unsafe extern "C" fn dlrs_fill(
             arg::may(options, Arg::options),
         ])?;
         let [source, target]: [Arg; 2] = [Arg::value, Arg::dst];
-        let dst = arg::required(dst, target)?;
+        let (dst, mut room) = (arg::required(dst, target)?, Room::uninit());
         let value = arg::required(value.cast::<u8>(), source)?;
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
-            let options = value_options(options, Arg::options)?;
+            let options = value_options(options, Arg::options, &mut room)?;
             let dtype_arg: Arg = Arg::value_dtype;
             dtype::legal(value_dtype).of(dtype_arg)?;
             let value = Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg };
-            cast::fill(value, dst, [source, target], &options)
+            cast::fill(value, dst, [source, target], options)
         }
     })
 }

@@ -4,7 +4,7 @@ use core::mem::offset_of;
 use core::ptr::null;
 
 use super::arg::{self, Taken};
-use super::copy::{CopyArgs, dlrs_copy_options};
+use super::copy::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
 use crate::abi::*;
@@ -213,6 +213,7 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         0 => 0,
         align_bytes => check_align(align_bytes.into())?,
     };
+    let mut room = Room::uninit();
     let dtypes = options.dtypes;
     let count = match dtypes.is_null() {
         true => 0,
@@ -230,7 +231,7 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.
-        options: unsafe { CopyArgs::read(options.copy_options, OPTIONS) }?,
+        options: *unsafe { copy_options(options.copy_options, OPTIONS, 0, &mut room) }?,
         limits: Limits {
             device_types: options.device_types,
             ranks: options.ranks,

@@ -1,7 +1,7 @@
 //! Copies.
 
 use core::ffi::{c_char, c_void};
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
@@ -106,60 +106,50 @@ unsafe impl arg::Sized32 for dlrs_copy_options {
     const EARLIER: &'static [usize] = &[offset_of!(dlrs_copy_options, src_stream)];
 }
 
-/// Options of C, turned into the core's.
-pub(super) struct CopyArgs;
+/// Room for options that are not the defaults.
+pub(super) type Room = MaybeUninit<Options>;
 
-impl CopyArgs {
-    /// The first that a function does which may wait for threads: a thread that was cancelled
-    /// ends here, and nothing is lost.
-    ///
-    /// # Safety
-    /// `options` is NULL or a live options struct.
-    #[inline]
-    pub unsafe fn read(options: *const dlrs_copy_options, argument: Arg) -> Result<Options> {
-        // SAFETY: the caller's word.
-        unsafe { Self::read_with(options, argument, 0) }
-    }
-
-    /// As [`CopyArgs::read`], of a function that knows `more` flags.
-    ///
-    /// # Safety
-    /// As [`CopyArgs::read`].
-    #[inline]
-    pub unsafe fn read_with(
-        options: *const dlrs_copy_options,
-        argument: Arg,
-        more: u32,
-    ) -> Result<Options> {
-        platform::cancellation_point();
-        // SAFETY: the caller's word.
-        let Some(options) = (unsafe { arg::options(options, argument) })? else {
-            return Ok(Options::DEFAULT);
+/// Options of C, turned into the core's, of a function that knows `more` flags. The first that a
+/// function does which may wait for threads: a thread that was cancelled ends here, and nothing is
+/// lost.
+///
+/// # Safety
+/// `options` is NULL or a live options struct.
+#[inline(never)]
+pub(super) unsafe fn copy_options(
+    options: *const dlrs_copy_options,
+    argument: Arg,
+    more: u32,
+    room: &mut Room,
+) -> Result<&Options> {
+    platform::cancellation_point();
+    // SAFETY: the caller's word.
+    let Some(options) = (unsafe { arg::options(options, argument) })? else {
+        return Ok(&Options::DEFAULT);
+    };
+    let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
+    if options.flags & !known | options.reserved != 0 {
+        let (name, value) = match options.flags & !known {
+            0 => ("reserved", options.reserved),
+            _ => ("flags", options.flags),
         };
-        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
-        if options.flags & !known | options.reserved != 0 {
-            let (name, value) = match options.flags & !known {
-                0 => ("reserved", options.reserved),
-                _ => ("flags", options.flags),
-            };
-            let error = Error::new(DLRS_BAD_ARG).option(name).of(argument);
-            return Err(error.value(value.into()));
-        }
-        let context = options.parallel_context;
-        let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
-        Ok(Options {
-            allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
-            repack: false,
-            saturate: options.flags & DLRS_COPY_SATURATE != 0,
-            raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
-            parallel: Parallel { threads: options.threads as usize, hook },
-            streams: Streams {
-                src: options.src_stream,
-                dst: options.dst_stream,
-                enqueue_only: options.flags & DLRS_COPY_ASYNC != 0,
-            },
-        })
+        let error = Error::new(DLRS_BAD_ARG).option(name).of(argument);
+        return Err(error.value(value.into()));
     }
+    let context = options.parallel_context;
+    let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
+    Ok(room.write(Options {
+        allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
+        repack: false,
+        saturate: options.flags & DLRS_COPY_SATURATE != 0,
+        raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
+        parallel: Parallel { threads: options.threads as usize, hook },
+        streams: Streams {
+            src: options.src_stream,
+            dst: options.dst_stream,
+            enqueue_only: options.flags & DLRS_COPY_ASYNC != 0,
+        },
+    }))
 }
 
 /// Copy the elements of one tensor into another of the same shape and dtype.
@@ -209,12 +199,12 @@ pub unsafe extern "C" fn dlrs_copy(
         ])?;
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
-        let mut pair = Pair::new(args);
+        let (mut pair, mut room) = (Pair::new(args), Room::uninit());
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, Arg::options)?;
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read(given, options.rules())?;
-            copy::copy(&pair, &options)
+            copy::copy(&pair, options)
         }
     })
 }
@@ -248,12 +238,12 @@ pub unsafe extern "C" fn dlrs_copy_desc(
             arg::may(options, Arg::options),
         ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
-        let mut pair = Pair::new(DESCRIBED);
+        let (mut pair, mut room) = (Pair::new(DESCRIBED), Room::uninit());
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, Arg::options)?;
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read_described(described, options.rules())?;
-            copy::copy(&pair, &options)
+            copy::copy(&pair, options)
         }
     })
 }
@@ -315,11 +305,12 @@ pub unsafe extern "C" fn dlrs_copy_explain(
         let described = described((src, src_flags), (dst, dst_flags))?;
         let argument = Arg::capacity;
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
+        let mut room = Room::uninit();
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, Arg::options)?;
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read_described(described, options.rules())?;
-            copy::explain(&pair, &options, &mut way).of(DESCRIBED[1])?;
+            copy::explain(&pair, options, &mut way).of(DESCRIBED[1])?;
             write_text(buffer, capacity, argument, nbytes, |text| way.write(text))
         }
     })
@@ -353,13 +344,11 @@ pub unsafe extern "C" fn dlrs_clone(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
-        let args: [Arg; 2] = [Arg::out, Arg::options];
+        let mut room = Room::uninit();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let (src, out, options) = source_here(src, out, options, args)?;
-            out.set(
-                copy::made_here(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?,
-            );
+            let (src, out, options) = source_here(src, out, options, &mut room)?;
+            out.set(copy::made_here(options, |job| cloned(src, device, options, job)).of(SOURCE)?);
         }
         Ok(())
     })
@@ -386,7 +375,7 @@ unsafe fn cloned(
 const SOURCE: Arg = Arg::src;
 
 /// A source, the variable for the result and the options.
-type Source = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, Options);
+type Source<'a> = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, &'a Options);
 
 /// The source, the variable for the result and the options of a function that makes a tensor.
 ///
@@ -397,14 +386,14 @@ unsafe fn source_here(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
-    [out_arg, options_arg]: [Arg; 2],
-) -> Result<Source> {
+    room: &mut Room,
+) -> Result<Source<'_>> {
     // SAFETY: the caller's word.
     unsafe {
-        let asked = [arg::need(src, SOURCE), arg::may(options, options_arg)];
-        arg::pointers([asked[0], asked[1], arg::result(out, out_arg)])?;
-        let (src, out) = arg::with_out(src, SOURCE, out, out_arg)?;
-        Ok((src, out, CopyArgs::read(options, options_arg)?))
+        let asked = [arg::need(src, SOURCE), arg::may(options, Arg::options)];
+        arg::pointers([asked[0], asked[1], arg::result(out, Arg::out)])?;
+        let (src, out) = arg::with_out(src, SOURCE, out, Arg::out)?;
+        Ok((src, out, copy_options(options, Arg::options, 0, room)?))
     }
 }
 
@@ -417,13 +406,13 @@ unsafe fn made_of(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
-    args: [Arg; 2],
     begin: &Begin,
 ) -> Result<()> {
+    let mut room = Room::uninit();
     // SAFETY: the caller's word.
     unsafe {
-        let (src, out, options) = source_here(src, out, options, args)?;
-        out.set(copy::made_here(&options, |job| read(src, &options, job, begin)).of(SOURCE)?);
+        let (src, out, options) = source_here(src, out, options, &mut room)?;
+        out.set(copy::made_here(options, |job| read(src, options, job, begin)).of(SOURCE)?);
     }
     Ok(())
 }
@@ -476,14 +465,14 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
                 arg::result(out, Arg::out),
             ])
         }?;
-        let argument = Arg::src;
+        let (argument, mut room) = (Arg::src, Room::uninit());
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
         let src: Legacy = arg::required(src, argument)?;
         // SAFETY: live tensor and options, by the preface.
         let cloned = unsafe {
-            let options = CopyArgs::read(options, Arg::options)?;
-            copy::made_here(&options, |job| cloned_legacy(src, device, &options, job))
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
+            copy::made_here(options, |job| cloned_legacy(src, device, options, job))
         };
         out.set(Block::legacy(cloned.of(argument)?.cast()));
         Ok(())
@@ -535,10 +524,9 @@ pub unsafe extern "C" fn dlrs_contiguous(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_contiguous", error, || {
-        let args: [Arg; 2] = [Arg::out, Arg::options];
         // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
-            made_of(src, out, options, args, &|from, options, job| {
+            made_of(src, out, options, &|from, options, job| {
                 let order = order_of(order).of(Arg::order)?;
                 copy::contiguous(from, NonNull::new_unchecked(src), order, options, job)
             })
@@ -574,10 +562,9 @@ pub unsafe extern "C" fn dlrs_to_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_device", error, || {
-        let args: [Arg; 2] = [Arg::out, Arg::options];
         // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
-            made_of(src, out, options, args, &|from, options, job| {
+            made_of(src, out, options, &|from, options, job| {
                 let policy = policy_of(copy).of(Arg::copy)?;
                 copy::to_device(from, NonNull::new_unchecked(src), device, policy, options, job)
             })
