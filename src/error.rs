@@ -5,6 +5,7 @@
 //! (meaning and remedy) is in [`Status::explain`] only.
 
 use core::ffi::CStr;
+use core::num::NonZeroU64;
 
 mod argument;
 mod exception;
@@ -50,20 +51,20 @@ impl Number {
 /// by value: a limit and a driver's code share a member, since no error has both.
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
-    /// The status that the function returns.
-    pub status: Status,
     first: i64,
     second: i64,
     detail: text::Start,
     /// From the lowest byte on: the argument's number and 1, or 0; the dimension; four bits of the
-    /// field, two of each number; bytes of `detail`. One word, which is passed on as one.
-    rest: u32,
+    /// field, two of each number; bytes of `detail`; the status, which is not 0. One word, which is
+    /// passed on as one.
+    rest: NonZeroU64,
 }
 
 /// Where in `rest` the second to the last byte start.
 const DIMENSION: u32 = 8;
 const BITS: u32 = 16;
 const NBYTES: u32 = 24;
+const STATUS: u32 = 32;
 
 const _: () = assert!(size_of::<Result<()>>() <= 32);
 
@@ -83,19 +84,30 @@ impl<T> Of for Result<T> {
 }
 
 impl Error {
-    /// An error with a status only.
+    /// An error with a status only, one that is not DLRS_OK.
     #[cold]
     pub const fn new(status: Status) -> Self {
-        Error { status, first: 0, second: 0, detail: text::NONE.0, rest: 0xFF << DIMENSION }
+        // SAFETY: not 0.
+        let rest =
+            unsafe { NonZeroU64::new_unchecked((status as u64) << STATUS | 0xFF << DIMENSION) };
+        Error { first: 0, second: 0, detail: text::NONE.0, rest }
+    }
+
+    /// The status that the function returns.
+    pub const fn status(&self) -> Status {
+        // SAFETY: it was one.
+        unsafe { core::mem::transmute::<u32, Status>((self.rest.get() >> STATUS) as u32) }
     }
 
     const fn put(mut self, at: u32, mask: u8, bits: u8) -> Self {
-        self.rest = self.rest & !((mask as u32) << at) | (bits as u32) << at;
+        let rest = self.rest.get() & !((mask as u64) << at) | (bits as u64) << at;
+        // SAFETY: the status stays.
+        self.rest = unsafe { NonZeroU64::new_unchecked(rest) };
         self
     }
 
     const fn byte(&self, at: u32) -> u8 {
-        (self.rest >> at) as u8
+        (self.rest.get() >> at) as u8
     }
 
     /// Sets the member at fault.

@@ -182,7 +182,7 @@ fn report(
     quoted: Option<&[u8]>,
     failure: &Error,
 ) -> dlrs_status {
-    let status = failure.status as i32;
+    let status = failure.status() as i32;
     if error.is_null() || !error.is_aligned() {
         return status;
     }

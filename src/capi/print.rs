@@ -58,7 +58,7 @@ fn write_tensor(
     // A 0-d tensor has no extents either, and can be described when only its address is wrong.
     if let Err(error) = checked
         && tensor.shape().is_empty()
-        && !matches!(error.status, DLRS_DATA_NULL | DLRS_OFFSET | DLRS_EXTENT_OVERFLOW)
+        && !matches!(error.status(), DLRS_DATA_NULL | DLRS_OFFSET | DLRS_EXTENT_OVERFLOW)
     {
         return Err(error);
     }
@@ -83,7 +83,7 @@ fn write_tensor(
 fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
     use core::fmt::Write;
     text.write_str("\n<")?;
-    text.write_str(error.status.explain().1)?;
+    text.write_str(error.status().explain().1)?;
     text.write_str(">")
 }
 

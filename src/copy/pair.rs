@@ -336,7 +336,7 @@ pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
     }
     let backend = registry::required(said.device_type)?;
     let known = match backend.pointer(tensor.first().cast()) {
-        Err(error) if error.status == DLRS_UNSUPPORTED => return Ok(()),
+        Err(error) if error.status() == DLRS_UNSUPPORTED => return Ok(()),
         known => known?,
     };
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);

@@ -96,7 +96,7 @@ impl Worker {
         }
         // SAFETY: the caller's word.
         match unsafe { ready.again(self.queue()) } {
-            Err(error) if error.status != DLRS_CAPTURING => self.sync(),
+            Err(error) if error.status() != DLRS_CAPTURING => self.sync(),
             _ => Ok(()),
         }
     }
@@ -210,7 +210,7 @@ fn stream_of(memory: &Memory, named: Stream, other: &Memory) -> Result<Option<Wo
 }
 
 fn without_driver(error: &Error) -> bool {
-    matches!(error.status, DLRS_DRV_MISSING | DLRS_DRV_STUB | DLRS_NO_DEVICE)
+    matches!(error.status(), DLRS_DRV_MISSING | DLRS_DRV_STUB | DLRS_NO_DEVICE)
 }
 
 /// Waits until the CPU may read the source and write the destination, both accessible to it.
@@ -294,7 +294,7 @@ unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
     for asked in ways.into_iter().flatten() {
         // SAFETY: as this function's contract.
         match unsafe { direct(&asked, transfer, options.streams.enqueue_only) } {
-            Err(error) if error.status == DLRS_UNSUPPORTED => {}
+            Err(error) if error.status() == DLRS_UNSUPPORTED => {}
             done => return done,
         }
     }
@@ -321,7 +321,7 @@ pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
     if pending(transfer.src.device, transfer.dst.device, &options.streams) {
         for asked in asked(transfer, &options.streams)?.1.into_iter().flatten() {
             match asked.worker.backend.explain(transfer) {
-                Err(error) if error.status == DLRS_UNSUPPORTED => continue,
+                Err(error) if error.status() == DLRS_UNSUPPORTED => continue,
                 said => (by, how) = (asked.worker.backend.name(), Some(said?)),
             }
             break;

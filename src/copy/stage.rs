@@ -81,7 +81,7 @@ unsafe fn stage(
 unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()> {
     // SAFETY: the caller's word, for all of this function.
     match unsafe { worker.copy(into) } {
-        Err(error) if error.status == DLRS_UNSUPPORTED => {}
+        Err(error) if error.status() == DLRS_UNSUPPORTED => {}
         done => return done.and_then(|()| worker.sync()),
     }
     let span = Span::of(&into.plan, |dim| dim.src);
@@ -108,7 +108,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
 unsafe fn each_item(worker: Worker, transfer: &Transfer) -> Result<()> {
     // SAFETY: the caller's word.
     match unsafe { worker.copy(transfer) } {
-        Err(error) if error.status == DLRS_UNSUPPORTED && transfer.plan.ndim() > 0 => {}
+        Err(error) if error.status() == DLRS_UNSUPPORTED && transfer.plan.ndim() > 0 => {}
         done => return done.and_then(|()| worker.sync()),
     }
     let mut one = Transfer { plan: transfer.plan, ..*transfer };

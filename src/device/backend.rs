@@ -107,7 +107,7 @@ pub fn unsupported<T>(lack: &'static str) -> Result<T> {
 /// The result, or that of `other` if it is DLRS_UNSUPPORTED.
 fn or_else(done: Result<()>, other: impl FnOnce() -> Result<()>) -> Result<()> {
     match done {
-        Err(error) if error.status == DLRS_UNSUPPORTED => other(),
+        Err(error) if error.status() == DLRS_UNSUPPORTED => other(),
         done => done,
     }
 }

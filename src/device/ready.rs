@@ -50,7 +50,7 @@ impl Ready {
         unsafe {
             let Some(event) = self.event(backend) else { return self.sync() };
             match backend.mark_wait(device, event, stream) {
-                Err(error) if error.status == DLRS_UNSUPPORTED => self.sync(),
+                Err(error) if error.status() == DLRS_UNSUPPORTED => self.sync(),
                 done => done,
             }
         }
@@ -68,7 +68,7 @@ impl Ready {
         // SAFETY: guaranteed by the caller.
         let answer = unsafe {
             match self.backend.event_query(self.device, self.event) {
-                Err(error) if matches!(error.status, DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) => {
+                Err(error) if matches!(error.status(), DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) => {
                     self.sync().map(|()| true)
                 }
                 answer => answer,
@@ -76,7 +76,7 @@ impl Ready {
         };
         match answer {
             Ok(happened) => happened,
-            Err(error) => error.status != DLRS_CAPTURING,
+            Err(error) => error.status() != DLRS_CAPTURING,
         }
     }
 

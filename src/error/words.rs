@@ -62,7 +62,7 @@ impl Error {
         out: &mut dyn Write,
     ) -> Result<[usize; 3], fmt::Error> {
         let mut out = Counted { out, nbytes: 0 };
-        let (name, meaning, remedy) = self.status.explain();
+        let (name, meaning, remedy) = self.status().explain();
         write!(out, "{function}: ")?;
         self.write_place(&mut out)?;
         let place = out.nbytes;
@@ -106,7 +106,7 @@ impl Error {
     /// At most 32 bytes around the position in `value`, as printable ASCII.
     fn write_quoted(&self, text: &[u8], out: &mut Counted) -> fmt::Result {
         const SHOWN: usize = 32;
-        let position = if self.status == Status::DLRS_PARSE { self.found() } else { 0 };
+        let position = if self.status() == Status::DLRS_PARSE { self.found() } else { 0 };
         let from = usize::try_from(position).unwrap_or(0).saturating_sub(SHOWN / 2);
         let rest = text.get(from..).unwrap_or(&[]);
         out.write_str(if from > 0 { ": \"..." } else { ": \"" })?;

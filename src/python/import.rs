@@ -119,7 +119,7 @@ unsafe fn refused_by_numpy(
     wanted: &Wanted,
     refusal: Error,
 ) -> Result<Versioned> {
-    let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status == DLRS_CALLBACK;
+    let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status() == DLRS_CALLBACK;
     if !may || !is(python, Python::PyExc_BufferError) {
         return Err(refusal);
     }

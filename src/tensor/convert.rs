@@ -166,7 +166,7 @@ pub unsafe fn to_legacy_read(
         own
     };
     match check_droppable(snapshot.flags, snapshot.dtype, policy) {
-        Err(error) if error.status == DLRS_READ_ONLY => match policy {
+        Err(error) if error.status() == DLRS_READ_ONLY => match policy {
             LegacyPolicy::DLRS_LEGACY_COPY => Ok(None),
             _ => Err(error),
         },

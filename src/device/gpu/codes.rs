@@ -53,7 +53,7 @@ pub fn error(vendor: Vendor, code: i32) -> Error {
 
 /// The error to report for one that occurred while starting the driver.
 pub fn starting(vendor: Vendor, error: Error) -> Error {
-    match (error.driver_code(), error.status) {
+    match (error.driver_code(), error.status()) {
         (0, _) | (_, DLRS_NO_DEVICE | DLRS_SHUTDOWN | DLRS_DRV_STUB | DLRS_DRV_OLD) => error,
         (101, _) if vendor == Vendor::Rocm => error,
         (code, _) => Error::new(DLRS_DRV_INIT).driver(code),

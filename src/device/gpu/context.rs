@@ -133,7 +133,7 @@ impl Driver {
         let told = unsafe { self.stream_device(stream, &mut handle) };
         let all = 0..self.count()?;
         here.ordinal = match (told, device) {
-            (Err(error), _) if error.status != DLRS_DRV_SYMBOL => return Err(error),
+            (Err(error), _) if error.status() != DLRS_DRV_SYMBOL => return Err(error),
             (Err(_), device) => device.unwrap_or(0),
             (Ok(()), Some(ordinal)) if self.handle(ordinal)? != handle => return foreign(),
             (Ok(()), Some(ordinal)) => ordinal,
@@ -154,7 +154,7 @@ impl Driver {
         let mut green = null_mut();
         // SAFETY: the caller's stream; a valid output pointer.
         match unsafe { self.cu_stream_green(stream, &mut green) } {
-            Err(error) if matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED) => Ok(false),
+            Err(error) if matches!(error.status(), DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED) => Ok(false),
             answer => answer.map(|()| !green.is_null()),
         }
     }
@@ -185,7 +185,7 @@ impl Driver {
         }
         let _relaxed = self.relaxed();
         match cuda::is_primary(self, here.ordinal, here.context) {
-            Err(error) if error.status == DLRS_DRV_SYMBOL => Ok(()),
+            Err(error) if error.status() == DLRS_DRV_SYMBOL => Ok(()),
             Err(error) => {
                 device.asked.store(null_mut(), Release);
                 Err(error)
@@ -225,7 +225,7 @@ impl Driver {
             }
             if is_handle(stream) {
                 match self.stream_device(stream, &mut owner) {
-                    Err(error) if error.status == DLRS_DRV_SYMBOL => {}
+                    Err(error) if error.status() == DLRS_DRV_SYMBOL => {}
                     answer => answer?,
                 }
             }

@@ -162,7 +162,8 @@ enum Reach {
 /// Whether another strategy may succeed after this error.
 fn another_way(error: &Error) -> bool {
     let refused = error.driver_code() == INVALID_VALUE;
-    refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
+    refused
+        || matches!(error.status(), DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
 }
 
 /// Copies between two devices that the driver rejects go through the host.
@@ -297,7 +298,7 @@ impl Gpu {
             }
             if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {
                 match self.between(transfer, reach, here, stream) {
-                    Err(error) if error.status == DLRS_UNSUPPORTED => {}
+                    Err(error) if error.status() == DLRS_UNSUPPORTED => {}
                     done => return done,
                 }
             }
@@ -313,7 +314,7 @@ impl Gpu {
             };
             let reach = (host(src, reach.0), host(dst, reach.1));
             match self.between(transfer, reach, here, stream) {
-                Err(other) if other.status == DLRS_UNSUPPORTED => Err(error),
+                Err(other) if other.status() == DLRS_UNSUPPORTED => Err(error),
                 done => done,
             }
         }
@@ -335,7 +336,7 @@ impl Gpu {
         unsafe {
             if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
                 match self.0.peer_rows(&copy, far, place).map_err(without_peers) {
-                    Err(error) if error.status == DLRS_UNSUPPORTED => {}
+                    Err(error) if error.status() == DLRS_UNSUPPORTED => {}
                     done => return done,
                 }
             }

@@ -385,7 +385,7 @@ impl Driver {
             self.forget();
         }
         let error = codes::error(self.vendor(), code);
-        if error.status == DLRS_ASYNC_FAULT && self.fault.swap(code, Relaxed) == code {
+        if error.status() == DLRS_ASYNC_FAULT && self.fault.swap(code, Relaxed) == code {
             return Error::new(DLRS_CTX_LOST).driver(code);
         }
         error

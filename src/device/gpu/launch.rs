@@ -72,7 +72,7 @@ impl Module {
             Ok(handle) => self.handle.store(*handle, Release),
             // Other errors may be temporary.
             Err(error)
-                if matches!(error.status, DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
+                if matches!(error.status(), DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
             {
                 self.refusal.store(error.driver_code(), Relaxed);
                 self.handle.store(without_provenance_mut(REFUSED), Release);

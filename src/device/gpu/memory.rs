@@ -18,7 +18,7 @@ const ALIGNED_ALWAYS: u64 = 64;
 
 /// Whether a driver or device lacks a function.
 fn absent(error: &Error) -> bool {
-    matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED)
+    matches!(error.status(), DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED)
 }
 
 /// The address that the driver returned; an error if NULL or not aligned.
@@ -53,7 +53,7 @@ impl Driver {
                 Memory::Managed => self.managed_alloc(&mut data, nbytes, GLOBAL)?,
                 Memory::Pinned => {
                     let answer = self.host_alloc(&mut data, nbytes, PORTABLE);
-                    answer.map_err(|error| match error.status {
+                    answer.map_err(|error| match error.status() {
                         DLRS_DEV_OOM => Error::new(DLRS_NOMEM).driver(error.driver_code()),
                         _ => error,
                     })?;

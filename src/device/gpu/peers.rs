@@ -92,7 +92,7 @@ impl Driver {
         let Some(order) = towards(plan, far.writes) else { return unsupported(Lack::COPIES) };
         self.not_capturing(place.stream)?;
         let nbytes = plan.nbytes() as usize;
-        let memory = self.scratch(nbytes, place.stream).map_err(|error| match error.status {
+        let memory = self.scratch(nbytes, place.stream).map_err(|error| match error.status() {
             DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;

@@ -198,7 +198,7 @@ impl Drop for Buffers<'_> {
 
 /// Without pinned memory another strategy is used.
 fn or_another_way(error: Error) -> Error {
-    match error.status {
+    match error.status() {
         DLRS_NOMEM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
         _ => error,
     }
@@ -278,7 +278,7 @@ impl Team<'_> {
         for _ in 0..if self.in_parts.is_empty() { 0 } else { 2 } {
             match buffers.turn() {
                 // Other threads have buffers.
-                Err(error) if beside && error.status == DLRS_NOMEM => return Ok(()),
+                Err(error) if beside && error.status() == DLRS_NOMEM => return Ok(()),
                 turn => turn.map_err(or_another_way)?,
             };
         }

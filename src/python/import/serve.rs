@@ -87,7 +87,7 @@ unsafe fn serve_copy(
 
 /// Whether a copy failed because no backend makes it, or the driver is not there.
 fn beyond_us(failure: &Error) -> bool {
-    failure.status == DLRS_DEVICE_TYPE || failure.status as i32 / 100 == 5
+    failure.status() == DLRS_DEVICE_TYPE || failure.status() as i32 / 100 == 5
 }
 
 /// The producer's own copy of the tensor from which `src` was read, and which still exists.

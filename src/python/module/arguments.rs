@@ -257,7 +257,7 @@ impl Call<'_> {
     /// The exception for a text that cannot be parsed, or that names an unknown thing.
     #[cold]
     fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Error {
-        let kind = match error.status {
+        let kind = match error.status() {
             // A wrong argument, not a tensor that cannot be exchanged.
             DLRS_DTYPE_CODE | DLRS_DTYPE_BITS | DLRS_DTYPE_LANES => self.python.PyExc_ValueError(),
             status => class_of(self.python, status as i32),

@@ -61,7 +61,7 @@ unsafe fn exported(
     // SAFETY: the caller's word.
     unsafe {
         let request = export::read(python, keywords)?;
-        export::export(python, tensor, &request).map_err(|error| match error.status {
+        export::export(python, tensor, &request).map_err(|error| match error.status() {
             DLRS_READ_ONLY => {
                 let text = format_args!(
                     "Tensor.__dlpack__: a legacy capsule cannot say that the data is read-only: \

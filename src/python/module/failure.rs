@@ -140,10 +140,10 @@ pub(super) use slot;
 #[cold]
 pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
     // SAFETY: attached, by `Python`.
-    if error.status == DLRS_CALLBACK && unsafe { !python.PyErr_Occurred().is_null() } {
+    if error.status() == DLRS_CALLBACK && unsafe { !python.PyErr_Occurred().is_null() } {
         return raised();
     }
-    set(python, class_of(python, error.status as i32), name, error, None)
+    set(python, class_of(python, error.status() as i32), name, error, None)
 }
 
 /// Sets an exception of a kind with an error's text, of which a foreign text may be the value.
