@@ -246,18 +246,23 @@ unsafe fn copy<V: Vector>(dst: Bit, src: Bit, n: usize, stream: bool) {
     let (to, from) = (dst.by(head as i64), src.by(head as i64));
     // SAFETY: head, whole bytes and tail make up the caller's run.
     unsafe {
-        if head > 0 {
-            write(dst, head, read(src, head));
-        }
+        edge(dst, src, head);
         if from.shift() > 0 {
             shifted::<V>(to.byte(), from.byte(), from.shift(), bytes);
         } else {
             move_bytes::<V>(to.byte(), from.byte(), bytes, stream);
         }
-        if tail > 0 {
-            let done = 8 * bytes as i64;
-            write(to.by(done), tail, read(from.by(done), tail));
-        }
+        let done = 8 * bytes as i64;
+        edge(to.by(done), from.by(done), tail);
+    }
+}
+
+/// Copies fewer than 8 bits. Without vectors, as `zero`: compiled once.
+#[inline(never)]
+unsafe fn edge(dst: Bit, src: Bit, n: usize) {
+    if n > 0 {
+        // SAFETY: the caller's bits.
+        unsafe { write(dst, n, read(src, n)) };
     }
 }
 
@@ -300,7 +305,7 @@ unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: 
 }
 
 /// Clears `n` bits.
-#[inline(always)]
+#[inline(never)]
 unsafe fn zero(dst: Bit, n: usize) {
     let head = (dst.shift().wrapping_neg() & 7).min(n);
     let (bytes, tail) = ((n - head) / 8, (n - head) % 8);

@@ -21,55 +21,65 @@ impl Loop {
     pub const NONE: Loop = Loop { n: 1, src: 0, dst: 0 };
 }
 
-/// A kind of items, and how a row of them is copied.
-trait Kind {
-    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8);
-}
+/// Copies items of so many bytes in the three inner loops.
+type Inner = unsafe fn(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8);
 
-/// Items that are one `T`.
-struct Whole<T>(T);
-/// Items of one to two `T`: two that overlap.
-struct Halves<T>(T);
-/// Items of 64 bytes and more.
-struct Long;
-
-impl<T: Copy> Kind for Whole<T> {
-    #[inline(always)]
-    unsafe fn line(_: usize, by: Loop, src: *const u8, dst: *mut u8) {
-        let Loop { n, src: ss, dst: ds } = by;
-        let (mut src, mut dst, mut i) = (src, dst, n);
-        // SAFETY: the caller's items.
-        unsafe {
-            let load = |at: *const u8, i: isize| {
-                at.wrapping_offset(i.wrapping_mul(ss)).cast::<T>().read_unaligned()
-            };
-            if ds == size_of::<T>() as isize {
-                while i >= 8 {
-                    let low = [load(src, 0), load(src, 1), load(src, 2), load(src, 3)];
-                    let next = src.wrapping_offset(ss.wrapping_mul(4));
-                    let high = [load(next, 0), load(next, 1), load(next, 2), load(next, 3)];
-                    dst.cast::<[[T; 4]; 2]>().write_unaligned([low, high]);
-                    src = next.wrapping_offset(ss.wrapping_mul(4));
-                    dst = dst.wrapping_add(8 * size_of::<T>());
-                    i -= 8;
-                }
-            }
-            while i > 0 {
-                dst.cast::<T>().write_unaligned(load(src, 0));
-                (src, dst) = (src.wrapping_offset(ss), dst.wrapping_offset(ds));
-                i -= 1;
-            }
-        }
+/// Calls `visit` with the first item of every iteration of a loop.
+#[inline(always)]
+fn each(by: Loop, src: *const u8, dst: *mut u8, mut visit: impl FnMut(*const u8, *mut u8)) {
+    let (mut src, mut dst, mut left) = (src, dst, by.n);
+    while left > 0 {
+        visit(src, dst);
+        (src, dst, left) = (src.wrapping_offset(by.src), dst.wrapping_offset(by.dst), left - 1);
     }
 }
 
-impl<T: Copy> Kind for Halves<T> {
-    #[inline(always)]
-    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8) {
-        let Loop { n, src: ss, dst: ds } = by;
-        let second = bytes - size_of::<T>();
-        let (mut src, mut dst, mut i) = (src, dst, n);
-        while i > 0 {
+/// Calls `visit` with the first item of every row of the three inner loops.
+#[inline(always)]
+fn each_row(
+    loops: &[Loop; LOOPS],
+    src: *const u8,
+    dst: *mut u8,
+    mut visit: impl FnMut(Loop, *const u8, *mut u8),
+) {
+    let [_, middle, inner, line] = *loops;
+    each(middle, src, dst, |src, dst| {
+        each(inner, src, dst, |src, dst| visit(line, src, dst));
+    });
+}
+
+/// Items that are one `T`.
+unsafe fn whole<T: Copy>(_: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
+    each_row(loops, src, dst, |line, mut src, mut dst| {
+        let Loop { mut n, src: ss, dst: ds } = line;
+        // SAFETY: the caller's items.
+        let load = |at: *const u8, i: isize| unsafe {
+            at.wrapping_offset(i.wrapping_mul(ss)).cast::<T>().read_unaligned()
+        };
+        if size_of::<T>() <= 8 && ds == size_of::<T>() as isize {
+            while n >= 8 {
+                let low = [load(src, 0), load(src, 1), load(src, 2), load(src, 3)];
+                let next = src.wrapping_offset(ss.wrapping_mul(4));
+                let high = [load(next, 0), load(next, 1), load(next, 2), load(next, 3)];
+                // SAFETY: the caller's items.
+                unsafe { dst.cast::<[[T; 4]; 2]>().write_unaligned([low, high]) };
+                src = next.wrapping_offset(ss.wrapping_mul(4));
+                dst = dst.wrapping_add(8 * size_of::<T>());
+                n -= 8;
+            }
+        }
+        each(Loop { n, ..line }, src, dst, |src, dst| {
+            // SAFETY: the caller's items.
+            unsafe { dst.cast::<T>().write_unaligned(load(src, 0)) }
+        });
+    });
+}
+
+/// Items of one to two `T`: two that overlap.
+unsafe fn halves<T: Copy>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
+    let second = bytes - size_of::<T>();
+    each_row(loops, src, dst, |line, src, dst| {
+        each(line, src, dst, |src, dst| {
             // SAFETY: the caller's items.
             unsafe {
                 let low = src.cast::<T>().read_unaligned();
@@ -77,47 +87,16 @@ impl<T: Copy> Kind for Halves<T> {
                 dst.cast::<T>().write_unaligned(low);
                 dst.wrapping_add(second).cast::<T>().write_unaligned(high);
             }
-            (src, dst) = (src.wrapping_offset(ss), dst.wrapping_offset(ds));
-            i -= 1;
-        }
-    }
+        });
+    });
 }
 
-impl Kind for Long {
-    #[inline(always)]
-    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8) {
-        let Loop { n, src: ss, dst: ds } = by;
-        let (mut src, mut dst, mut i) = (src, dst, n);
-        while i > 0 {
-            // SAFETY: the caller's items.
-            unsafe { copy_nonoverlapping(src, dst, bytes) };
-            (src, dst) = (src.wrapping_offset(ss), dst.wrapping_offset(ds));
-            i -= 1;
-        }
-    }
-}
-
-/// The three outer loops.
-#[inline(never)]
-unsafe fn nested<K: Kind>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
-    let [outer, middle, inner, line] = *loops;
-    let step = |(src, dst, left): (*const u8, *mut u8, usize), by: Loop| {
-        (src.wrapping_offset(by.src), dst.wrapping_offset(by.dst), left - 1)
-    };
-    let mut a = (src, dst, outer.n);
-    while a.2 > 0 {
-        let mut b = (a.0, a.1, middle.n);
-        while b.2 > 0 {
-            let mut c = (b.0, b.1, inner.n);
-            while c.2 > 0 {
-                // SAFETY: the caller's items.
-                unsafe { K::line(bytes, line, c.0, c.1) };
-                c = step(c, inner);
-            }
-            b = step(b, middle);
-        }
-        a = step(a, outer);
-    }
+/// Items of 64 bytes and more.
+unsafe fn long(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
+    each_row(loops, src, dst, |line, src, dst| {
+        // SAFETY: the caller's items.
+        each(line, src, dst, |src, dst| unsafe { copy_nonoverlapping(src, dst, bytes) });
+    });
 }
 
 /// Copies items of `bytes` bytes in four loops, the outermost first, from `src` to `dst`.
@@ -125,22 +104,20 @@ unsafe fn nested<K: Kind>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, d
 /// # Safety
 /// As in the crate's documentation; any processor will do.
 pub unsafe fn items(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
-    // The kind for this size.
-    let copy = match bytes {
+    let copy: Inner = match bytes {
         0 => return,
-        1 => nested::<Whole<u8>>,
-        2 => nested::<Whole<u16>>,
-        3 => nested::<Halves<u16>>,
-        4 => nested::<Whole<u32>>,
-        5..8 => nested::<Halves<u32>>,
-        8 => nested::<Whole<u64>>,
-        9..16 => nested::<Halves<u64>>,
-        16 => nested::<Whole<[u64; 2]>>,
-        17..32 => nested::<Halves<[u64; 2]>>,
-        32 => nested::<Whole<[u64; 4]>>,
-        33..64 => nested::<Halves<[u64; 4]>>,
-        _ => nested::<Long>,
+        1 => whole::<u8>,
+        2 => whole::<u16>,
+        3 => halves::<u16>,
+        4 => whole::<u32>,
+        5..8 => halves::<u32>,
+        8 => whole::<u64>,
+        9..16 => halves::<u64>,
+        16 => whole::<[u64; 2]>,
+        17..32 => halves::<[u64; 2]>,
+        32..64 => halves::<[u64; 4]>,
+        _ => long,
     };
     // SAFETY: the caller's items.
-    unsafe { copy(bytes, loops, src, dst) }
+    each(loops[0], src, dst, |src, dst| unsafe { copy(bytes, loops, src, dst) });
 }

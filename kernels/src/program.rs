@@ -296,7 +296,7 @@ impl Made {
 
     /// Adds the indexes of a line for all parallel destinations, if the windows hold all of their
     /// bytes.
-    #[inline(always)]
+    #[inline(never)]
     fn indexes(
         &mut self,
         period: &Period,
