@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use crate::abi::{DLManagedTensorVersioned as Managed, *};
 use crate::copy::{self, Options, Pair, Scratch};
-use crate::device::cast::{self, Cast, Kind};
+use crate::device::cast::{self, Kind};
 use crate::dtype;
 use crate::error::{Arg, Of, Result};
 use crate::layout::MAX_NDIM;
@@ -73,8 +73,7 @@ type Numbers<'a> = (&'a Snapshot, &'a Part);
 /// the source's.
 unsafe fn passes((src, from): Numbers, (dst, to): Numbers, options: &Options) -> Result<()> {
     let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
-        let mut cast = Cast::NONE;
-        numbers::pair(src.shape(), from, to, numbers, &mut cast);
+        let mut cast = numbers::pair(src.shape(), from, to, numbers);
         (cast.merge, cast.saturate) = (merge, options.saturate);
         // SAFETY: the caller's word.
         unsafe { cast::run(&cast, &options.parallel) }

@@ -56,8 +56,7 @@ impl Both {
                 *part = part.both();
             }
         }
-        let mut pair = Cast::NONE;
-        numbers::pair(&shape, &from_a, &from_b, numbers::per_element(a), &mut pair);
+        let pair = numbers::pair(&shape, &from_a, &from_b, numbers::per_element(a));
         Ok(Both { pair, kind, equality, one_sided })
     }
 
@@ -71,9 +70,8 @@ impl Both {
     /// # Safety
     /// The tensors that were read are live.
     unsafe fn visit(&self, wide: Kind, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) {
-        let Cast { src, dst, dims, .. } = &self.pair;
         // SAFETY: every element has an address in memory that the caller vouched for.
-        unsafe { cast::side_by_side([src, dst], wide, dims, visit) };
+        unsafe { cast::side_by_side(&self.pair, wide, visit) };
     }
 
     /// Whether all numbers are equal.

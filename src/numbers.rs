@@ -4,6 +4,7 @@ use crate::abi::{DLDataTypeCode::*, *};
 use crate::array::Array;
 use crate::copy::bit_strides;
 use crate::device::cast::{Cast, Kind, Side};
+use crate::device::plan::Dim;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;
@@ -77,9 +78,8 @@ impl Part {
         self.strides.get(dim).map_or(0, |&stride| stride)
     }
 
-    /// Kind and place, in place: the strides stay what they are.
-    fn put(&self, (kind, side): &mut (Kind, Side)) {
-        (*kind, side.first, side.bits) = (self.kind, self.first, self.access_bits);
+    fn side(&self) -> Side {
+        Side { kind: self.kind, bits: self.access_bits }
     }
 }
 
@@ -88,36 +88,15 @@ pub fn per_element(tensor: &Snapshot) -> i64 {
     i64::from(tensor.dtype.lanes) * if is_complex(tensor) { 2 } else { 1 }
 }
 
-/// The conversion of `numbers` numbers of every element, in the order of the destination's memory.
+/// The conversion of `numbers` numbers of every element.
 #[inline(never)]
-pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64, cast: &mut Cast) {
-    (cast.dims.ndim, cast.merge) = (0, false);
-    src.put(&mut cast.src);
-    dst.put(&mut cast.dst);
-    let Cast { src: (_, from), dst: (_, to), dims, .. } = cast;
-    let weight = |dim: usize| (dst.stride(dim).unsigned_abs(), src.stride(dim).unsigned_abs());
-    let mut order = [0u8; MAX_NDIM];
-    for dim in 0..shape.len().min(MAX_NDIM) {
-        let mut at = dim;
-        // Insertion: largest strides outermost.
-        while let Some(&before) = order.get(at.wrapping_sub(1))
-            && weight(before.into()) < weight(dim)
-        {
-            if let Some(slot) = order.get_mut(at) {
-                *slot = before;
-            }
-            at -= 1;
-        }
-        if let Some(slot) = order.get_mut(at) {
-            *slot = dim as u8;
-        }
-    }
-    for &dim in order.iter().take(shape.len()) {
-        let dim = usize::from(dim);
-        let extent = shape.get(dim).map_or(1, |&extent| extent);
-        dims.push(extent, [(from, src.stride(dim)), (to, dst.stride(dim))]);
-    }
-    dims.push(numbers, [(from, src.step), (to, dst.step)]);
+pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
+    let mut cast = Cast::new((src.first, src.side()), (dst.first, dst.side()));
+    let elements = shape.iter().enumerate();
+    let elements = elements.map(|(i, &n)| Dim { n, src: src.stride(i), dst: dst.stride(i) });
+    let lanes = Dim { n: numbers, src: src.step, dst: dst.step };
+    cast.plan.fill(elements.chain([lanes]));
+    cast
 }
 
 /// Rejects a dtype with other lanes.

@@ -24,20 +24,24 @@ pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
 
 /// One half: into memory, or out of it (`back`).
 pub fn halve(plan: &mut Plan, memory: *mut u8, back: bool) {
+    let step = match plan.item {
+        Item::Bytes(nbytes) => nbytes as i64,
+        Item::Bits { dst_slot, .. } => dst_slot as i64,
+    };
+    compact(plan, memory, back, step);
+    plan.simplify();
+}
+
+/// Replaces the destination, or the source (`back`), by compact memory with elements `step` apart.
+pub fn compact(plan: &mut Plan, memory: *mut u8, back: bool, mut step: i64) {
     match back {
         false => plan.dst = memory,
         true => plan.src = memory,
     }
-    let mut step = match plan.item {
-        Item::Bytes(nbytes) => nbytes as i64,
-        Item::Bits { dst_slot, .. } => dst_slot as i64,
-    };
-    for i in (0..plan.ndim()).rev() {
-        let dim = plan.dim(i);
-        plan.set(i, if back { Dim { src: step, ..dim } } else { Dim { dst: step, ..dim } });
+    for dim in plan.dims.iter_mut().rev() {
+        *(if back { &mut dim.src } else { &mut dim.dst }) = step;
         step = step.wrapping_mul(dim.n);
     }
-    plan.simplify();
 }
 
 /// The copy in the opposite direction.
@@ -101,8 +105,15 @@ impl<'a> Pieces<'a> {
         outer.fold(self.of_item().wrapping_mul(self.of_dim()), u64::wrapping_mul)
     }
 
-    /// Piece number `at`, if there is one.
-    pub fn get(&self, mut at: u64) -> Option<Plan> {
+    /// Piece number `at`, if there is one, simplified.
+    pub fn get(&self, at: u64) -> Option<Plan> {
+        let mut piece = self.cut(at)?;
+        piece.simplify();
+        Some(piece)
+    }
+
+    /// Piece number `at`, if there is one, with the plan's dimensions.
+    pub fn cut(&self, mut at: u64) -> Option<Plan> {
         let mut piece = *self.plan;
         let mut digit = |n: u64| {
             let index = at.checked_rem(n).unwrap_or(0);
@@ -132,7 +143,6 @@ impl<'a> Pieces<'a> {
         }
         piece.src = piece.src.wrapping_offset(src as isize);
         piece.dst = piece.dst.wrapping_offset(dst as isize);
-        piece.simplify();
         (at == 0).then_some(piece)
     }
 }

@@ -1,37 +1,26 @@
 //! Strided numbers to and from dense bytes. Offsets and strides are in bits.
 
-use super::pipeline::Tile;
-use crate::device::plan::MAX_NDIM;
+use super::Cast;
+use super::pipeline::{Kind, Tile};
+use crate::device::plan::{Dim, MAX_NDIM, Plan};
 
-/// Maximum dimensions: those of a tensor, and one for the numbers in an element.
-pub const DIMS: usize = MAX_NDIM + 1;
-
-/// The addresses of one tensor's numbers.
+/// How the numbers of one side are stored.
 #[derive(Clone, Copy)]
 pub struct Side {
-    /// The byte in which number (0, …, 0) starts.
-    pub first: *mut u8,
+    /// Their type.
+    pub kind: Kind,
     /// Bits that are read or written per number: fewer than 8, or whole bytes of 1, 2, 4, 8.
     pub bits: u32,
-    /// Bits from number to number along each dimension.
-    pub strides: [i64; DIMS],
 }
 
-/// The dimensions of an iteration, outermost first; at least one. Every extent is 1 or more.
-#[derive(Clone, Copy)]
-pub struct Dims {
-    /// Number of dimensions in use.
-    pub ndim: usize,
-    /// Extents.
-    pub shape: [i64; DIMS],
-}
-
-/// A position in an iteration over one side.
+/// A position in an iteration over the numbers of one side.
 pub struct Cursor<'a> {
-    side: &'a Side,
-    shape: &'a [i64],
+    plan: &'a Plan,
+    in_dst: bool,
+    first: *mut u8,
+    bits: u32,
     at: i64,
-    index: [i64; DIMS],
+    index: [i64; MAX_NDIM],
 }
 
 /// Neighbours along the innermost dimension.
@@ -42,19 +31,28 @@ struct Row {
 }
 
 impl<'a> Cursor<'a> {
-    /// At number (0, …, 0).
-    pub fn new(side: &'a Side, dims: &'a Dims) -> Self {
-        let shape = dims.shape.get(..dims.ndim).unwrap_or(&[]);
-        Cursor { side, shape, at: 0, index: [0; DIMS] }
+    /// At the first number of the source.
+    pub fn of_src(cast: &'a Cast) -> Self {
+        let first = cast.plan.src.cast_mut(); // only read
+        let (plan, bits) = (&cast.plan, cast.src.bits);
+        Cursor { plan, in_dst: false, first, bits, at: 0, index: [0; MAX_NDIM] }
+    }
+
+    /// At the first number of the destination.
+    pub fn of_dst(cast: &'a Cast) -> Self {
+        let (plan, first, bits) = (&cast.plan, cast.plan.dst, cast.dst.bits);
+        Cursor { plan, in_dst: true, first, bits, at: 0, index: [0; MAX_NDIM] }
+    }
+
+    /// The stride of a dimension.
+    fn stride(&self, dim: Dim) -> i64 {
+        if self.in_dst { dim.dst } else { dim.src }
     }
 
     /// Numbers left in this row, and their stride.
     fn rest(&self) -> (i64, i64) {
-        let inner = self.shape.len().wrapping_sub(1);
-        match (self.shape.last(), self.index.get(inner), self.side.strides.get(inner)) {
-            (Some(&extent), Some(&index), Some(&stride)) => (extent - index, stride),
-            _ => (1, 0),
-        }
+        let (inner, last) = (self.plan.inner(), self.plan.ndim().wrapping_sub(1));
+        (inner.n - self.index.get(last).map_or(0, |&index| index), self.stride(inner))
     }
 
     /// Returns the next numbers of one row, at most `most`, and advances behind them.
@@ -70,14 +68,13 @@ impl<'a> Cursor<'a> {
     /// Advances by `n` numbers of this row.
     fn step(&mut self, n: i64) {
         let mut n = n;
-        let mut dim = self.shape.len();
-        while dim > 0 {
-            dim -= 1;
-            let at = (self.shape.get(dim), self.side.strides.get(dim), self.index.get_mut(dim));
-            let (Some(&extent), Some(&stride), Some(index)) = at else { return };
+        for i in (0..self.plan.ndim()).rev() {
+            let dim = self.plan.dim(i);
+            let stride = self.stride(dim);
+            let Some(index) = self.index.get_mut(i) else { return };
             *index += n;
             self.at = self.at.wrapping_add(stride.wrapping_mul(n));
-            if *index < extent {
+            if *index < dim.n {
                 return;
             }
             self.at = self.at.wrapping_sub(stride.wrapping_mul(*index));
@@ -89,7 +86,7 @@ impl<'a> Cursor<'a> {
     /// How many of the next numbers are contiguous in whole bytes.
     pub fn run(&self) -> usize {
         let (left, stride) = self.rest();
-        let dense = self.side.bits >= 8 && stride == i64::from(self.side.bits);
+        let dense = self.bits >= 8 && stride == i64::from(self.bits);
         if dense { left as usize } else { 0 }
     }
 
@@ -99,7 +96,7 @@ impl<'a> Cursor<'a> {
         if self.run() < n {
             return None;
         }
-        let first = self.side.first.wrapping_offset((self.at >> 3) as isize);
+        let first = self.first.wrapping_offset((self.at >> 3) as isize);
         self.step(n as i64);
         Some(first)
     }
@@ -124,11 +121,11 @@ impl<'a> Cursor<'a> {
     /// # Safety
     /// The numbers are readable; `to` has room for them.
     unsafe fn gather(&mut self, mut to: *mut u8, n: usize) {
-        let (bits, mut left) = (self.side.bits, n);
+        let (bits, mut left) = (self.bits, n);
         let size = bits.div_ceil(8) as i64;
         while left > 0 {
             let row = self.row(left);
-            let from = self.side.first;
+            let from = self.first;
             // SAFETY: the row's numbers are those of the caller.
             unsafe {
                 match bits {
@@ -146,11 +143,11 @@ impl<'a> Cursor<'a> {
     /// # Safety
     /// The numbers are writable; `from` holds them.
     pub unsafe fn scatter(&mut self, mut from: *mut u8, n: usize, merge: bool) {
-        let (bits, mut left) = (self.side.bits, n);
+        let (bits, mut left) = (self.bits, n);
         let size = bits.div_ceil(8) as i64;
         while left > 0 {
             let row = self.row(left);
-            let to = self.side.first;
+            let to = self.first;
             // SAFETY: the row's numbers are those of the caller.
             unsafe {
                 match bits {

@@ -3,7 +3,7 @@
 
 use super::round::Target;
 use super::simd::fastest;
-use super::steps::{self, Params, Step, Table};
+use super::steps::{self, Params, Step, Table, looked_up};
 use crate::abi::DLDataTypeCode::*;
 use crate::float_formats::{self, BFLOAT16, FLOAT16, FLOAT64, FloatFormat};
 
@@ -86,10 +86,10 @@ const MOST_STEPS: usize = 4;
 
 /// The steps from one type to another.
 #[derive(Clone, Copy)]
-pub struct Pipeline {
+pub struct Pipeline<'a> {
     steps: [Step; MOST_STEPS],
     count: usize,
-    params: Params,
+    params: Params<'a>,
 }
 
 /// The representation of an element between steps.
@@ -103,10 +103,10 @@ enum Wide {
     F64,
 }
 
-impl Pipeline {
+impl<'a> Pipeline<'a> {
     /// The steps from `src` to `dst`; none when they are the same type. With `saturate`, values
     /// that are too large become the largest finite value, also of integers.
-    pub fn new(src: Kind, dst: Kind, saturate: bool) -> Pipeline {
+    pub fn new(src: Kind, dst: Kind, saturate: bool) -> Pipeline<'a> {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
         let params = params(src, dst, saturate);
         let mut pipeline = Pipeline { steps, count: 0, params };
@@ -318,15 +318,20 @@ impl Pipeline {
         }
     }
 
-    /// Computes the values of all one-byte sources, `nbytes` each.
+    /// The conversion by a table of the values of all one-byte sources, `nbytes` each.
     #[inline(never)] // a separate frame: stacks may be small
-    pub fn tabulate(&self, nbytes: usize, table: &mut Table) {
+    pub fn tabulated<'t>(&self, nbytes: usize, table: &'t mut Table) -> Pipeline<'t>
+    where
+        'a: 't,
+    {
         let mut spares = [Tile::ZERO, Tile::ZERO];
         let mut codes = [0u8; 256];
         codes.iter_mut().zip(0..=u8::MAX).for_each(|(to, code)| *to = code);
         for (codes, values) in codes.chunks(TILE).zip(table.0.chunks_mut(TILE * nbytes.max(1))) {
             self.run(codes, values, TILE, &mut spares);
         }
+        let params = Params { table: Some(table), ..self.params };
+        Pipeline { steps: [looked_up(nbytes); MOST_STEPS], count: 1, params }
     }
 }
 
@@ -356,7 +361,7 @@ fn load_int(bits: u8, signed: bool) -> Step {
     }
 }
 
-fn params(src: Kind, dst: Kind, saturate: bool) -> Params {
+fn params(src: Kind, dst: Kind, saturate: bool) -> Params<'static> {
     let (bits, signed) = match dst {
         Kind::Int { bits, signed } => (u32::from(bits), signed),
         _ => (8, false),
@@ -388,5 +393,6 @@ fn params(src: Kind, dst: Kind, saturate: bool) -> Params {
         target,
         saturate,
         range,
+        table: None,
     }
 }

@@ -11,7 +11,7 @@ use crate::float_formats::{FLOAT32, FloatFormat};
 
 /// The parameters of one conversion's steps.
 #[derive(Clone, Copy)]
-pub struct Params {
+pub struct Params<'a> {
     /// Unused bits of a source integer's byte.
     pub unused: u32,
     /// Whether the source integer is signed.
@@ -32,6 +32,8 @@ pub struct Params {
     pub saturate: bool,
     /// Minimum and maximum of the destination integer, exact, for integers.
     pub range: (i64, u64),
+    /// The values that replace one-byte sources.
+    pub table: Option<&'a Table>,
 }
 
 /// Converts a run of elements, unaligned on both sides.
@@ -228,19 +230,24 @@ fn bounded(x: f64, p: &Params) -> f64 {
 pub struct Table(pub [u8; 2048]);
 
 impl Table {
-    fn apply<const B: usize>(&self, src: &[u8], dst: &mut [u8]) {
-        if let Some(table) = self.0.as_chunks::<B>().0.first_chunk::<256>() {
-            map(src, dst, |[code]| table[usize::from(code)]);
-        }
-    }
+    /// A table of zeros.
+    pub const ZERO: Table = Table([0; 2048]);
+}
 
-    /// Replaces every byte by its value of `nbytes` bytes.
-    pub fn look_up(&self, src: &[u8], dst: &mut [u8], nbytes: usize) {
-        match nbytes {
-            1 => self.apply::<1>(src, dst),
-            2 => self.apply::<2>(src, dst),
-            4 => self.apply::<4>(src, dst),
-            _ => self.apply::<8>(src, dst),
-        }
+fn look_up<const B: usize>(src: &[u8], dst: &mut [u8], p: &Params) {
+    let chunks = p.table.map_or(&[][..], |table| table.0.as_chunks::<B>().0);
+    if let Some(values) = chunks.first_chunk::<256>() {
+        map(src, dst, |[code]| values[usize::from(code)]);
     }
+}
+
+/// The step that replaces every byte by its value of `nbytes` bytes.
+pub fn looked_up(nbytes: usize) -> Step {
+    let run = match nbytes {
+        1 => look_up::<1>,
+        2 => look_up::<2>,
+        4 => look_up::<4>,
+        _ => look_up::<8>,
+    };
+    Step { run, nbytes }
 }
