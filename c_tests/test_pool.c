@@ -375,6 +375,7 @@ static void limit(void) {
   expect(pool, 1, 2048, 0, 0);
   refused(pool, 256, DLRS_NOMEM);
   dlrs_release(a);
+  expect(pool, 0, 0, 0, 0); /* nor is it kept beyond the limit */
   WORKS(dlrs_pool_set_limit(pool, 0, ERR));
   EQUAL(stats_of(pool).limit_nbytes, 0);
   a = made(pool, 1 << 20, 0);

@@ -779,7 +779,8 @@ struct dlrs_pool_statistics {
  * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
  *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
  *            that would exceed options->limit_nbytes, or that base fails, first frees cached
- *            blocks, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+ *            blocks, then fails; one that is above the limit alone frees none. The pool itself
+ *            takes about 28 KiB, and 16 bytes per block.
  * Device:    options->device; requests for another one fail. Device memory is never accessed.
  * Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
  *            dlrs_pool_allocator(*out) return to the pool.
@@ -849,8 +850,8 @@ DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_
  * Limit what a pool allocates from its base.
  *
  * Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
- *            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
- *            unless a cached block fits, until enough are freed.
+ *            limit are freed now. Blocks in use may exceed it: they return to base when they are
+ *            freed, and requests fail with DLRS_NOMEM, until enough are.
  * Ownership: blocks in use are not affected.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
  * Threads:   any; a concurrent request may still use the previous limit.
@@ -2049,7 +2050,8 @@ dlrs_status dlrs_same_storage(const DLManagedTensorVersioned *a,
 /**
  * Compute the strides of a compact tensor.
  *
- * Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
+ * Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1; what
+ *            does not fit beside it becomes INT64_MAX.
  * Ownership: strides is an array of the caller with room for ndim values; it may be shape.
  * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
  *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
@@ -2073,7 +2075,7 @@ dlrs_status dlrs_compact_strides(const int64_t *shape,
  *
  * Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
  *            without effect, of an extent of 1 or of a tensor without elements, is ignored: it
- *            becomes that of a compact row-major tensor.
+ *            becomes that of a compact row-major tensor, at most INT64_MAX.
  * Bytes:     itemsize is the size of one element, above 0.
  * Ownership: strides is an array of the caller with room for ndim values; it may be byte_strides
  *            or shape.
@@ -2188,7 +2190,8 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones
  *            do not fit.
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
- *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
+ *            DLRS_SUBBYTE (strict): packed elements are neither row-major without gaps, nor rows
+ *            without gaps that start on whole bytes.
  *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): the driver reports
  *            other memory; limit is its value. Classes 5 and 6: the driver.
@@ -3422,8 +3425,8 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
  *            equal. Elements that a stride of 0 repeats in both are compared once.
  * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
- *            of float, complex and bool (any byte but 0 is true) differ from their bits. *out
- *            becomes 1 or 0.
+ *            of float, complex and bool (any byte but 0 is true) differ from their bits. Of
+ *            complex elements, both parts are equal, each for itself. *out becomes 1 or 0.
  * Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
  *            for its device's default stream.
  * Ownership: unchanged.
@@ -3434,7 +3437,8 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  *            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
  *            accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
- * Source:    array_equal of NumPy, with and without equal_nan.
+ * Source:    array_equal of NumPy, with and without equal_nan; to NumPy any two complex numbers
+ *            with a NaN in either part are equal then.
  *
  * Safety:
  * See the preface; no other thread writes the elements meanwhile.
@@ -3670,7 +3674,7 @@ struct dlrs_print_options {
   uint64_t threshold;
   /** Columns of a line; 0 for 75. */
   uint32_t line_width;
-  /** Most digits after the decimal point; 0 for 8. */
+  /** Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them. */
   uint32_t precision;
 };
 

@@ -42,8 +42,8 @@ unsafe fn ask<T>(
 /// Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
 ///            equal. Elements that a stride of 0 repeats in both are compared once.
 /// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
-///            of float, complex and bool (any byte but 0 is true) differ from their bits. *out
-///            becomes 1 or 0.
+///            of float, complex and bool (any byte but 0 is true) differ from their bits. Of
+///            complex elements, both parts are equal, each for itself. *out becomes 1 or 0.
 /// Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
 ///            for its device's default stream.
 /// Ownership: unchanged.
@@ -54,7 +54,8 @@ unsafe fn ask<T>(
 ///            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
 ///            accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
-/// Source:    array_equal of NumPy, with and without equal_nan.
+/// Source:    array_equal of NumPy, with and without equal_nan; to NumPy any two complex numbers
+///            with a NaN in either part are equal then.
 ///
 /// # Safety
 /// See the preface; no other thread writes the elements meanwhile.

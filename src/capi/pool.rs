@@ -75,7 +75,8 @@ unsafe fn live<'a>(pool: *const dlrs_pool) -> Result<&'a dlrs_pool> {
 /// Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
 ///            256-byte alignment; the same size and alignment reuse each other's blocks. A request
 ///            that would exceed options->limit_nbytes, or that base fails, first frees cached
-///            blocks, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+///            blocks, then fails; one that is above the limit alone frees none. The pool itself
+///            takes about 28 KiB, and 16 bytes per block.
 /// Device:    options->device; requests for another one fail. Device memory is never accessed.
 /// Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
 ///            dlrs_pool_allocator(*out) return to the pool.
@@ -175,8 +176,8 @@ pub unsafe extern "C" fn dlrs_pool_trim(
 /// Limit what a pool allocates from its base.
 ///
 /// Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
-///            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
-///            unless a cached block fits, until enough are freed.
+///            limit are freed now. Blocks in use may exceed it: they return to base when they are
+///            freed, and requests fail with DLRS_NOMEM, until enough are.
 /// Ownership: blocks in use are not affected.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
 /// Threads:   any; a concurrent request may still use the previous limit.

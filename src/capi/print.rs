@@ -24,7 +24,7 @@ pub struct dlrs_print_options {
     pub threshold: u64,
     /// Columns of a line; 0 for 75.
     pub line_width: u32,
-    /// Most digits after the decimal point; 0 for 8.
+    /// Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them.
     pub precision: u32,
 }
 

@@ -14,7 +14,8 @@ use crate::view;
 
 /// Compute the strides of a compact tensor.
 ///
-/// Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
+/// Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1; what
+///            does not fit beside it becomes INT64_MAX.
 /// Ownership: strides is an array of the caller with room for ndim values; it may be shape.
 /// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
 ///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn dlrs_compact_strides(
 ///
 /// Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
 ///            without effect, of an extent of 1 or of a tensor without elements, is ignored: it
-///            becomes that of a compact row-major tensor.
+///            becomes that of a compact row-major tensor, at most INT64_MAX.
 /// Bytes:     itemsize is the size of one element, above 0.
 /// Ownership: strides is an array of the caller with room for ndim values; it may be byte_strides
 ///            or shape.

@@ -62,7 +62,8 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
 ///            DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones
 ///            do not fit.
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
-///            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
+///            DLRS_SUBBYTE (strict): packed elements are neither row-major without gaps, nor rows
+///            without gaps that start on whole bytes.
 ///            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): the driver reports
 ///            other memory; limit is its value. Classes 5 and 6: the driver.

@@ -204,12 +204,13 @@ impl dlrs_pool {
         NonNull::new(ask()).or_else(|| self.trim(0).then(ask).and_then(NonNull::new))
     }
 
-    /// Puts a block on its shelf, or frees it if the pool was released.
+    /// Puts a block on its shelf, or frees it if the pool was released or is beyond its limit.
     fn put(&self, class: Class, data: NonNull<c_void>) {
         // The caller of `alloc` checks the base's alignment; misaligned blocks are not cached.
         let aligned = data.addr().get() as u64 & (class.align_bytes - 1) == 0;
         if aligned
             && !self.released.load(Acquire)
+            && self.held.load(Relaxed) <= self.limit()
             && let Some(shelf) = self.shelves.get(class.index)
         {
             self.cached.fetch_add(class.nbytes, Relaxed);

@@ -530,7 +530,8 @@ class dlrs_print_options(Structure):
     edge_items: Elements printed at each edge of a dimension of a large tensor; 0 for 3.
     threshold: A tensor with more elements than this is large; 0 for 1000.
     line_width: Columns of a line; 0 for 75.
-    precision: Most digits after the decimal point; 0 for 8.
+    precision: Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of
+        them.
     """
     _fields_ = [
         ("struct_size", c_uint32),

@@ -17,7 +17,7 @@ pub const CLASSES: usize = SIZES * ALIGNMENTS;
 /// The properties of all blocks of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
-    /// The number of the class, below [`CLASSES`].
+    /// The number of the class, below [`CLASSES`]: larger blocks have larger numbers.
     pub index: usize,
     /// Bytes of every block.
     pub nbytes: u64,
@@ -40,12 +40,12 @@ impl Class {
                 (log2 - SMALLEST_LOG2) * 4 + ((nbytes - 1) >> (log2 - 2) & 3) as u32 + 1
             }
         };
-        Some(Class::at(alignment as usize * SIZES + size as usize))
+        Some(Class::at(size as usize * ALIGNMENTS + alignment as usize))
     }
 
     /// The class with this number.
     pub fn at(index: usize) -> Class {
-        let (alignment, size) = (index / SIZES, index % SIZES);
+        let (size, alignment) = (index / ALIGNMENTS, index % ALIGNMENTS);
         let nbytes = match size.checked_sub(1) {
             None => 1 << SMALLEST_LOG2,
             Some(step) => (step as u64 % 4 + 5) << (step / 4 + SMALLEST_LOG2 as usize - 2),
@@ -76,10 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_numbered_by_alignment_and_size() {
+    fn classes_are_numbered_by_size_and_alignment() {
+        let mut before = 0;
         for index in 0..CLASSES {
             let class = Class::at(index);
             assert_eq!(Class::of(class.nbytes, class.align_bytes), Some(class));
+            assert!(class.nbytes >= before);
+            before = class.nbytes;
         }
         assert_eq!(Class::at(CLASSES - 1).nbytes, 1 << 46);
         assert_eq!(Class::at(CLASSES - 1).align_bytes, 1 << 30);
