@@ -12,6 +12,7 @@ import sys
 import threading
 from ctypes import byref, py_object
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -128,6 +129,28 @@ def test_init_sets_the_size():
 
 def spelled(ctype):
     return ctype.cname.replace("struct ", "")
+
+
+def test_init_rejects_unknown_members_and_numbers_that_do_not_fit():
+    structs = [kind for kind in vars(abi).values() if isinstance(kind, type)
+               and issubclass(kind, ctypes.Structure) and hasattr(kind, "struct_size")]
+    tried = 0
+    for struct in structs:
+        with pytest.raises(TypeError, match="no_such_member"):
+            abi.DLRS_INIT(struct, no_such_member=1)
+        for name, kind, *_ in struct._fields_:
+            letter = getattr(kind, "_type_", None)
+            if name == "struct_size" or letter not in tuple("bBhHiIlLqQ"):
+                continue
+            bits = 8 * ctypes.sizeof(kind)
+            low = -1 << bits - 1 if letter.islower() else 0
+            for value in (low, low + (1 << bits) - 1):
+                assert getattr(abi.DLRS_INIT(struct, **{name: value}), name) == value
+            for value in (low - 1, low + (1 << bits)):
+                with pytest.raises(OverflowError, match=f"{struct.__name__}.{name}.*{value}"):
+                    abi.DLRS_INIT(struct, **{name: value})
+            tried += 1
+    assert len(structs) > 10 and tried > 50
 
 
 def test_the_cffi_module_matches_the_parser():
@@ -248,6 +271,34 @@ def test_wrap_accepts_addresses_buffers_and_dlpack_objects():
         with pytest.raises(kind, match=text):
             abi.wrap(*arguments[:3], lambda: calls.append(1), **rest.get(text, {}))
         assert not calls
+
+
+def test_wrap_rejects_what_ctypes_would_change():
+    memory = bytearray(64)
+    arguments = {"memory": memory, "shape": (2,), "dtype": "uint8"}
+    for name, change in [("shape", lambda n: {"shape": (n,)}), ("shape", lambda n: {"shape": (1, n)}),
+                         ("strides", lambda n: {"strides": (n,)}),
+                         ("flags", lambda n: {"flags": n}), ("memory", lambda n: {"memory": n})]:
+        for wraps in (-1, 1):  # as many of the 64 bits as ctypes keeps are valid
+            for small in (0, 1, 2):
+                number = (wraps << 64) + (ctypes.addressof(ctypes.c_char.from_buffer(memory))
+                                          if name == "memory" else small)
+                with pytest.raises(ValueError, match=f"wrap: {name}: {number}"):
+                    abi.wrap(**{**arguments, **change(number)})
+    for changes in ({"dtype": np.uint8}, {"dtype": b"uint8"}, {"dtype": None}, {"device": (1, 0)},
+                    {"on_free": 3}):
+        with pytest.raises(TypeError, match=f"wrap: {next(iter(changes))}"):
+            abi.wrap(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
+def test_wrap_accepts_arrays_whose_dtype_buffers_cannot_name(name):
+    array = np.arange(6).astype(getattr(ml_dtypes, name))
+    tensor = abi.wrap(array, (2, 3), name)
+    try:
+        assert tensor.contents.dl_tensor.data == array.ctypes.data
+    finally:
+        abi.lib.dlrs_release(tensor)
 
 
 def test_a_wrapped_tensor_is_released_on_any_thread():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from ctypes import PyDLL, byref, c_int64, py_object, pythonapi
 
 from .._library import library_path
@@ -79,12 +80,16 @@ def wrap(memory: Any, shape: Sequence[int], dtype: str | DLDataType,
     "cpu" for an address. The caller owns the tensor, until dlrs_release or
     dlrs_py_capsule_new_take.
     """
-    tensor = DLTensor(ndim=len(shape), shape=_int64(shape), dtype=_dtype(dtype))
+    if on_free is not None and not callable(on_free):
+        raise TypeError(f"wrap: on_free must be callable, not {type(on_free).__name__!r}")
+    tensor = DLTensor(ndim=len(shape), shape=_int64("shape", shape), dtype=_dtype(dtype))
+    _in_range("flags", flags, 0, 64)
     if strides is not None:
         if len(strides) != len(shape):
             raise ValueError(f"wrap: strides has {len(strides)} numbers, and shape {len(shape)}")
-        tensor.strides = _int64(strides)
+        tensor.strides = _int64("strides", strides)
     if isinstance(memory, int):
+        _in_range("memory", memory, 0, 64)
         tensor.data, tensor.device = memory, _device("cpu" if device is None else device)
         owner = _Owner(None)
     else:
@@ -123,18 +128,33 @@ def _as_bytes(memory: Any) -> Any:
     """A buffer as plain bytes, whatever its elements are; anything else as it is."""
     try:
         return memoryview(memory).cast("B")
-    except TypeError:  # no buffer, or one with no bytes or with gaps
+    except (TypeError, ValueError):  # none, one with no bytes or gaps, or of a type without a name
         return memory
 
 
-def _int64(numbers: Sequence[int]) -> Any:
+def _in_range(name: str, number: int, low: int, bits: int) -> None:
+    """ValueError for a number of which ctypes would drop bits."""
+    if not low <= number < low + (1 << bits):
+        raise ValueError(f"wrap: {name}: {number} has more than {bits} bits; it must be at least "
+                         f"{low} and less than {low + (1 << bits)}")
+
+
+def _int64(name: str, numbers: Sequence[int]) -> Any:
+    for number in numbers:
+        _in_range(name, operator.index(number), -1 << 63, 64)
     return (c_int64 * len(numbers))(*numbers)
+
+
+def _text(name: str, value: object) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"wrap: {name} must be a name or a struct, not {type(value).__name__!r}")
+    return value.encode()
 
 
 def _dtype(dtype: str | DLDataType) -> DLDataType:
     if isinstance(dtype, DLDataType):
         return dtype
-    found, text = DLDataType(), dtype.encode()
+    found, text = DLDataType(), _text("dtype", dtype)
     call(lib.dlrs_dtype_parse, text, len(text), byref(found))
     return found
 
@@ -142,6 +162,6 @@ def _dtype(dtype: str | DLDataType) -> DLDataType:
 def _device(device: str | DLDevice) -> DLDevice:
     if isinstance(device, DLDevice):
         return device
-    found, text = DLDevice(), device.encode()
+    found, text = DLDevice(), _text("device", device)
     call(lib.dlrs_device_parse, text, len(text), byref(found))
     return found
