@@ -245,7 +245,7 @@ def _(library):
         raise Noted(f"refused: {said(failure)}")
     try:
         shape = newest(result).shape
-    except (BufferError, TypeError) as error:
+    except (AttributeError, BufferError, TypeError) as error:
         raise Skipped(f"cannot be asked: {said(error)}") from None
     must(shape == ((1 << 32) + 1,), f"the shape is {shape}")
 
