@@ -19,7 +19,7 @@ fn device_name(device_type: i32, device_id: i32) -> String {
 fn answer<T>(result: Result<T, Error>) -> (Status, Option<i64>) {
     match result {
         Ok(_) => (DLRS_OK, None),
-        Err(error) => (error.status, Some(error.found())),
+        Err(error) => (error.status(), Some(error.found())),
     }
 }
 

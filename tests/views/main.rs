@@ -653,8 +653,8 @@ fn settle_rejects_views_outside_the_base() {
     [(2, 3), (3, 1)].into_iter().for_each(|dim| dims.push(dim));
     let mut view = View::of(&mut dims, dtype(2, 32, 1), 0);
     assert_eq!(view.settle((0, 24)).unwrap(), Some(0));
-    assert_eq!(view.settle((0, 23)).unwrap_err().status as i32, 209);
+    assert_eq!(view.settle((0, 23)).unwrap_err().status() as i32, 209);
     view.apply(&Step::Flip { axis: 1 }).unwrap();
     assert_eq!(view.settle((0, 24)).unwrap(), Some(8));
-    assert_eq!(view.settle((1, 24)).unwrap_err().status as i32, 209);
+    assert_eq!(view.settle((1, 24)).unwrap_err().status() as i32, 209);
 }
