@@ -66,16 +66,11 @@ vectors! {
     INT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
     UINT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepu32_epi64(x);
     BYTE_TO_BOOL: __m256i => __m256i, |x, _p| _mm256_min_epu8(x, _mm256_set1_epi8(1));
-    BOOL_TO_INT16: __m128i => __m256i, |x, _p| {
-        _mm256_min_epu16(_mm256_cvtepu8_epi16(x), _mm256_set1_epi16(1))
-    };
     INT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepi8_epi16(x);
     UINT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepu8_epi16(x);
     INT16_TO_INT8: __m256i => __m128i, |x, _p| {
-        low_bytes(_mm256_and_si256(x, _mm256_set1_epi16(0xff)))
-    };
-    INT16_TO_BOOL: __m256i => __m128i, |x, _p| {
-        low_bytes(_mm256_min_epu16(x, _mm256_set1_epi16(1)))
+        let x = _mm256_and_si256(x, _mm256_set1_epi16(0xff));
+        _mm_packus_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
     };
     UINT32_TO_F32: __m256i => __m256, |x, _p| {
         let high = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(x));
@@ -84,14 +79,6 @@ vectors! {
         _mm256_add_ps(_mm256_mul_ps(high, _mm256_set1_ps(65_536.0)), low)
     };
     F32_TO_INT32: __m256 => __m256i, |x, p| f32_to_int32(x, p);
-    F32_TO_UINT32: __m256 => __m256i, |x, _p| f32_to_uint32(x);
-    F64_TO_UINT32: __m256d => __m128i, |x, _p| {
-        let x = _mm256_max_pd(x, _mm256_setzero_pd()); // 0 for NaN
-        let x = _mm256_min_pd(x, _mm256_set1_pd(4_294_967_295.0));
-        let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
-        // The low bits: the value is an integer.
-        even32(_mm256_castpd_si256(_mm256_add_pd(whole, _mm256_set1_pd(steps::MAGIC))))
-    };
     INT32_TO_8: __m256i => u64, |x, p| {
         low8(_mm256_and_si256(x, _mm256_set1_epi32(p.mask.into())))
     };
@@ -105,14 +92,12 @@ vectors! {
     };
     INT32_TO_F32: __m256i => __m256, |x, _p| _mm256_cvtepi32_ps(x);
     INT32_TO_F64: __m128i => __m256d, |x, _p| _mm256_cvtepi32_pd(x);
-    UINT32_TO_F64: __m256i => __m256d, |x, _p| int_to_f64(x);
     F32_TO_BOOL: __m256 => u64, |x, _p| {
         let not_zero = _mm256_cmp_ps::<_CMP_NEQ_UQ>(x, _mm256_setzero_ps());
         low8(_mm256_srli_epi32::<31>(_mm256_castps_si256(not_zero)))
     };
     INT64_TO_F64: __m256i => __m256d, |x, p| int64_to_f64(x, p);
-    F64_TO_INT64: __m256d => __m256i, |x, _p| f64_to_64(x, -TWO63, TWO63, i64::MAX);
-    F64_TO_UINT64: __m256d => __m256i, |x, _p| f64_to_64(x, 0.0, 2.0 * TWO63, -1);
+    F64_TO_INT64: __m256d => __m256i, |x, p| f64_to_int64(x, p);
     F64_TO_INT32: __m256d => __m128i, |x, p| f64_to_int32(x, p);
 }
 
@@ -172,45 +157,25 @@ fn f32_to_int32(x: __m256, p: &Params) -> __m256i {
     _mm256_and_si256(whole, number)
 }
 
+/// Towards zero, each half separately.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn f32_to_uint32(x: __m256) -> __m256i {
-    let x = _mm256_max_ps(x, _mm256_setzero_ps()); // 0 for NaN
-    let two31 = _mm256_set1_ps(2_147_483_648.0);
-    let upper = _mm256_cmp_ps::<_CMP_GE_OQ>(x, two31);
-    let too_large = _mm256_cmp_ps::<_CMP_GE_OQ>(x, _mm256_set1_ps(4_294_967_296.0));
-    let low = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_and_ps(upper, two31)));
-    let high = _mm256_slli_epi32::<31>(_mm256_castps_si256(upper));
-    _mm256_or_si256(_mm256_xor_si256(low, high), _mm256_castps_si256(too_large))
-}
-
-const TWO63: f64 = 9_223_372_036_854_775_808.0;
-
-/// Towards zero, each half separately; `most` from `limit` on.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn f64_to_64(x: __m256d, low: f64, limit: f64, most: i64) -> __m256i {
+fn f64_to_int64(x: __m256d, p: &Params) -> __m256i {
     let number = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_ORD_Q>(x, x));
-    let too_large = _mm256_cmp_pd::<_CMP_GE_OQ>(x, _mm256_set1_pd(limit));
-    let (all, magic) = (|value: f64| _mm256_set1_pd(value), _mm256_set1_pd(steps::MAGIC));
+    let too_large = _mm256_cmp_pd::<_CMP_GE_OQ>(x, _mm256_set1_pd(p.high));
+    let (all, magic) =
+        (|value: f64| _mm256_set1_pd(value), _mm256_set1_pd(6_755_399_441_055_744.0)); // 1.5 * 2^52
     let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
-    let whole = _mm256_max_pd(whole, all(low));
+    let whole = _mm256_max_pd(whole, all(p.low));
     let high = _mm256_floor_pd(_mm256_mul_pd(whole, all(1.0 / 4_294_967_296.0)));
     let low = _mm256_sub_pd(whole, _mm256_mul_pd(high, all(4_294_967_296.0)));
     // The low bits of the sums are the integers.
     let high = _mm256_castpd_si256(_mm256_add_pd(high, magic));
     let low = _mm256_castpd_si256(_mm256_add_pd(low, magic));
     let both = _mm256_blend_epi32::<0b1010_1010>(low, _mm256_slli_epi64::<32>(high));
-    let most = _mm256_set1_epi64x(most);
+    let most = _mm256_set1_epi64x(p.range.1 as i64);
     let both = _mm256_blendv_epi8(both, most, _mm256_castpd_si256(too_large));
     _mm256_and_si256(both, number)
-}
-
-/// The low bytes of 16 integers, whose high ones are 0.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn low_bytes(x: __m256i) -> __m128i {
-    _mm_packus_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
 }
 
 /// 8 bytes as integers.
@@ -260,14 +225,6 @@ fn f64_to_f32_odd(x: __m256d) -> __m128i {
     let change = _mm_sub_epi32(even32(down), even32(up));
     let odd = _mm_sub_epi32(_mm_setzero_si128(), _mm_and_si128(bits, _mm_set1_epi32(1)));
     _mm_add_epi32(bits, _mm_andnot_si128(odd, change))
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-fn int_to_f64(x: __m256i) -> __m256d {
-    let magic = _mm256_set1_pd(steps::MAGIC);
-    let sum = _mm256_add_epi64(x, _mm256_castpd_si256(magic));
-    _mm256_sub_pd(_mm256_castsi256_pd(sum), magic)
 }
 
 /// As the portable one; an exponent above the bits of each half makes it a number.

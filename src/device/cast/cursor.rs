@@ -44,15 +44,11 @@ impl<'a> Cursor<'a> {
         Cursor { plan, in_dst: true, first, bits, at: 0, index: [0; MAX_NDIM] }
     }
 
-    /// The stride of a dimension.
-    fn stride(&self, dim: Dim) -> i64 {
-        if self.in_dst { dim.dst } else { dim.src }
-    }
-
     /// Numbers left in this row, and their stride.
     fn rest(&self) -> (i64, i64) {
-        let (inner, last) = (self.plan.inner(), self.plan.ndim().wrapping_sub(1));
-        (inner.n - self.index.get(last).map_or(0, |&index| index), self.stride(inner))
+        let Some(&Dim { n, src, dst }) = self.plan.dims.last() else { return (1, 0) };
+        let index = self.index.get(self.plan.ndim() - 1);
+        (n - index.map_or(0, |&index| index), if self.in_dst { dst } else { src })
     }
 
     /// Returns the next numbers of one row, at most `most`, and advances behind them.
@@ -67,11 +63,11 @@ impl<'a> Cursor<'a> {
 
     /// Advances by `n` numbers of this row.
     fn step(&mut self, n: i64) {
-        let mut n = n;
-        for i in (0..self.plan.ndim()).rev() {
-            let dim = self.plan.dim(i);
-            let stride = self.stride(dim);
-            let Some(index) = self.index.get_mut(i) else { return };
+        let (mut n, in_dst) = (n, self.in_dst);
+        let dims = &*self.plan.dims;
+        let indices = self.index.get_mut(..dims.len()).unwrap_or_default();
+        for (dim, index) in dims.iter().zip(indices).rev() {
+            let stride = if in_dst { dim.dst } else { dim.src };
             *index += n;
             self.at = self.at.wrapping_add(stride.wrapping_mul(n));
             if *index < dim.n {

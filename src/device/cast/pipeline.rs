@@ -96,8 +96,6 @@ pub struct Pipeline<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Wide {
     Int32,
-    /// 64 bits that hold an unsigned integer of 32.
-    Uint32,
     Int64,
     F32,
     F64,
@@ -110,13 +108,13 @@ impl<'a> Pipeline<'a> {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
         let params = params(src, dst, saturate);
         let mut pipeline = Pipeline { steps, count: 0, params };
-        if saturate && src != dst && pipeline.saturated(src, dst) {
+        if src == dst || (saturate && pipeline.saturated(src, dst)) {
             return pipeline;
         }
         // Two's complement: signed and unsigned integers of the same size convert alike.
         let same =
             matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
-        if src == dst || (same && src.bits() >= 8) {
+        if same && src.bits() >= 8 {
             return pipeline;
         }
         if let Some(step) = only(src, dst) {
@@ -124,7 +122,7 @@ impl<'a> Pipeline<'a> {
             return pipeline;
         }
         let wide = pipeline.load(src, dst);
-        let integer = matches!(wide, Wide::Int32 | Wide::Uint32 | Wide::Int64);
+        let integer = matches!(wide, Wide::Int32 | Wide::Int64);
         match dst {
             Kind::Bool | Kind::Int { .. } if integer => pipeline.store_int(wide, dst),
             Kind::Bool => {
@@ -132,20 +130,17 @@ impl<'a> Pipeline<'a> {
                 pipeline.push(steps::F32_TO_BOOL);
             }
             Kind::Int { bits, signed } => {
-                let single = wide == Wide::F32 && bits <= 32;
-                if !single {
+                let narrow = bits < 32 || (bits == 32 && signed);
+                let (step, made) = match (narrow, wide) {
+                    (true, Wide::F32) => (steps::F32_TO_INT32, Wide::Int32),
+                    (true, _) => (steps::F64_TO_INT32, Wide::Int32),
+                    (false, _) => (steps::F64_TO_INT64, Wide::Int64),
+                };
+                if !narrow {
                     pipeline.reach_f64(wide);
                 }
-                let (step, wide) = match (bits, signed) {
-                    (64, false) => (steps::F64_TO_UINT64, Wide::Int64),
-                    (64, true) => (steps::F64_TO_INT64, Wide::Int64),
-                    (32, false) if single => (steps::F32_TO_UINT32, Wide::Int32),
-                    (32, false) => (steps::F64_TO_UINT32, Wide::Int32),
-                    _ if single => (steps::F32_TO_INT32, Wide::Int32),
-                    _ => (steps::F64_TO_INT32, Wide::Int32),
-                };
                 pipeline.push(step);
-                pipeline.store_int(wide, dst);
+                pipeline.store_int(made, dst);
             }
             Kind::Float(format) => pipeline.store_float(wide, format, src.bits() <= 16),
         }
@@ -158,28 +153,15 @@ impl<'a> Pipeline<'a> {
         let wide = |kind| matches!(kind, Kind::Float(format) if format.width() == 64);
         match (src, dst) {
             (Kind::Int { .. } | Kind::Bool, Kind::Int { bits: to, .. }) => {
-                match src {
-                    Kind::Int { bits: 64, .. } => {}
-                    Kind::Int { bits: 32, signed: false } => self.push(steps::UINT32_TO_INT64),
-                    Kind::Int { bits, signed } => {
-                        if bits < 32 {
-                            self.push(load_int(bits, signed));
-                        }
-                        self.push(steps::INT32_TO_INT64);
-                    }
-                    _ => {
-                        self.push(steps::BOOL_TO_INT32);
-                        self.push(steps::INT32_TO_INT64);
-                    }
+                // As for a wide float: the steps to 64 bits.
+                if self.load(src, Kind::FLOAT64) == Wide::Int32 {
+                    self.push(steps::INT32_TO_INT64);
                 }
-                match to {
-                    64 => self.push(steps::INT64_WITHIN),
-                    _ => self.push(steps::INT64_WITHIN_32),
-                }
-                match dst.nbytes() {
-                    1 => self.push(steps::INT32_TO_8),
-                    2 => self.push(steps::INT32_TO_16),
-                    _ => {}
+                if to == 64 {
+                    self.push(steps::INT64_WITHIN);
+                } else {
+                    self.push(steps::INT64_WITHIN_32);
+                    self.store_int(Wide::Int32, dst);
                 }
                 true
             }
@@ -206,7 +188,7 @@ impl<'a> Pipeline<'a> {
             Kind::Int { bits: 32, signed } if signed || (!dst.is_float() && dst.bits() <= 32) => {
                 return Wide::Int32;
             }
-            Kind::Int { bits: 32, .. } => (steps::UINT32_TO_INT64, Wide::Uint32),
+            Kind::Int { bits: 32, .. } => (steps::UINT32_TO_INT64, Wide::Int64),
             Kind::Int { bits, signed } => (load_int(bits, signed), Wide::Int32),
             Kind::Float(format) => match format.width() {
                 64 => return Wide::F64,
@@ -223,7 +205,6 @@ impl<'a> Pipeline<'a> {
     fn reach_f64(&mut self, wide: Wide) {
         match wide {
             Wide::Int32 => self.push(steps::INT32_TO_F64),
-            Wide::Uint32 => self.push(steps::UINT32_TO_F64),
             Wide::Int64 => self.push(steps::INT64_TO_F64),
             Wide::F32 => self.push(steps::F32_TO_F64),
             Wide::F64 => {}
@@ -340,11 +321,9 @@ fn only(src: Kind, dst: Kind) -> Option<Step> {
     use Kind::{Bool, Int};
     Some(match (src, dst) {
         (Bool, Int { bits: 8, .. }) | (Int { bits: 8, .. }, Bool) => steps::BYTE_TO_BOOL,
-        (Bool, Int { bits: 16, .. }) => steps::BOOL_TO_INT16,
         (Int { bits: 8, signed: true }, Int { bits: 16, .. }) => steps::INT8_TO_INT16,
         (Int { bits: 8, .. }, Int { bits: 16, .. }) => steps::UINT8_TO_INT16,
         (Int { bits: 16, .. }, Int { bits: 8, .. }) => steps::INT16_TO_INT8,
-        (Int { bits: 16, .. }, Bool) => steps::INT16_TO_BOOL,
         (Int { bits: 32, signed: false }, Kind::Float(f)) if f.width() == 32 => {
             steps::UINT32_TO_F32
         }

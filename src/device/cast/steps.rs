@@ -72,9 +72,6 @@ macro_rules! steps {
     )*};
 }
 
-/// Added to a small integer as bits, subtracted as a number: an exact conversion to `f64`.
-pub const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
-
 steps! {
     /// A byte that is not 0 is true.
     BOOL_TO_INT32: u8 => i32, |x, _p| i32::from(x != 0);
@@ -93,16 +90,12 @@ steps! {
 
     /// A byte that is not 0 is true.
     BYTE_TO_BOOL: u8 => u8, |x, _p| u8::from(x != 0);
-    /// A byte that is not 0 is true.
-    BOOL_TO_INT16: u8 => u16, |x, _p| u16::from(x != 0);
     /// Sign extension.
     INT8_TO_INT16: i8 => i16, |x, _p| i16::from(x);
     /// Zero extension.
     UINT8_TO_INT16: u8 => u16, |x, _p| u16::from(x);
     /// The low byte.
     INT16_TO_INT8: u16 => u8, |x, _p| x as u8;
-    /// Whether it is not 0.
-    INT16_TO_BOOL: u16 => u8, |x, _p| u8::from(x != 0);
 
     /// Two's complement, the low bits.
     INT32_TO_8: i32 => u8, |x, p| x as u8 & p.mask;
@@ -125,10 +118,6 @@ steps! {
     UINT32_TO_F32: u32 => f32, |x, _p| x as f32;
     /// Exact.
     INT32_TO_F64: i32 => f64, |x, _p| f64::from(x);
-    /// An integer of up to 32 bits, exactly.
-    UINT32_TO_F64: i64 => f64, |x, _p| {
-        f64::from_bits((x as u64).wrapping_add(const { MAGIC.to_bits() })) - MAGIC
-    };
     /// An integer of 64 bits, rounded to nearest or to odd.
     INT64_TO_F64: i64 => f64, |x, p| int64_to_f64(x, p);
 
@@ -147,16 +136,10 @@ steps! {
 
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
     F32_TO_INT32: f32 => i32, |x, p| bounded(f64::from(x), p) as i32;
-    /// Towards zero, saturated; NaN is 0.
-    F32_TO_UINT32: f32 => u32, |x, _p| x as u32;
-    /// Towards zero, saturated; NaN is 0.
-    F64_TO_UINT32: f64 => u32, |x, _p| x as u32;
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
     F64_TO_INT32: f64 => i32, |x, p| bounded(x, p) as i32;
-    /// Towards zero, saturated; NaN is 0. For ranges inside that of `i64`.
-    F64_TO_INT64: f64 => i64, |x, p| bounded(x, p) as i64;
-    /// Towards zero, saturated; NaN is 0.
-    F64_TO_UINT64: f64 => u64, |x, _p| x as u64;
+    /// Towards zero, saturated; NaN is 0. For any range.
+    F64_TO_INT64: f64 => u64, |x, p| f64_to_int64(x, p);
     /// Clamped to the destination's range, or NaN.
     F64_WITHIN: f64 => f64, |x, p| bounded(x, p);
     /// Whether it is not 0; true for NaN.
@@ -217,6 +200,13 @@ fn f64_to_f32_odd(x: f64) -> f32 {
     let down = u32::from(even & (rounded > exact));
     let up = u32::from(even & (rounded < exact));
     f32::from_bits(bits.wrapping_sub(down).wrapping_add(up))
+}
+
+#[inline(always)]
+fn f64_to_int64(x: f64, p: &Params) -> u64 {
+    let (_, most) = p.range;
+    let whole = if x < 0.0 { x.max(p.low) as i64 as u64 } else { x as u64 };
+    if x >= p.high { most } else { whole }
 }
 
 /// Clamped to the destination's range, unless it is NaN.
