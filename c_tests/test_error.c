@@ -49,10 +49,87 @@ static void forwards(int32_t status, const char *kind) {
   t_unwatch();
 }
 
+/* Where the remedy of a status does not apply, the message has the one for the case. */
+#define NAME "dlrs_" "cast." /* which the library may lack: features/run.sh asks for names */
+#define CAST "Convert with " NAME
+#define REMEDY(text, call) remedy(__LINE__, (t_before(), call), text)
+static void remedy(int line, dlrs_status status, const char *text) {
+  const char *hint = t_error.message + t_error.hint_start;
+  CHECK(status != DLRS_OK && t_error.status == status && t_error.hint_end <= 255);
+  CHECK(t_error.hint_start < t_error.hint_end && t_error.text_start < t_error.text_end);
+  if (!CHECK(strcmp(hint, text) == 0)) printf("line %d: %s\n", line, t_error.message);
+}
+static void last(void *tensor) {
+  DLManagedTensorVersioned *out;
+  REMEDY("Take a reference before the last one is released.",
+         dlrs_retain((DLManagedTensorVersioned *)tensor, &out, ERR));
+}
+static void remedies(void) {
+  static const int64_t shape[] = {4, 5}, flat[] = {-1, 3};
+  const DLDataType half_byte = {kDLInt, 4, 1};
+  DLManagedTensorVersioned *t = NULL, *out = NULL, *padded = NULL;
+  DLDataType dtype;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
+  dlrs_copy_options streams = DLRS_INIT(dlrs_copy_options);
+  int64_t both[2];
+  int32_t ndim;
+  WORKS(dlrs_tensor_new(shape, 2, F32, CPU, NULL, &t, ERR));
+  REMEDY("Give a shape of as many elements as the tensor has.",
+         dlrs_view_reshape(t, shape, 1, &out, ERR));
+  REMEDY("Give extents that do, beside the -1.", dlrs_view_reshape(t, flat, 2, &out, ERR));
+  REMEDY("Select or squeeze first.", dlrs_view_expand(t, shape, 1, &out, ERR));
+  REMEDY("Give the tensor's extent, or -1.", dlrs_view_expand(t, flat, 2, &out, ERR));
+  REMEDY("Select an index of it instead.", dlrs_view_squeeze(t, 0, &out, ERR));
+  REMEDY("Reshape the tensor first.", dlrs_view_lanes(t, 3, &out, ERR));
+  REMEDY("Select, reshape or expand one of the two first.",
+         dlrs_broadcast_shapes(shape, 2, shape, 1, both, &ndim, ERR));
+  REMEDY("Do one of the two.",
+         dlrs_set_flags(t, DLPACK_FLAG_BITMASK_READ_ONLY, DLPACK_FLAG_BITMASK_READ_ONLY, ERR));
+  REMEDY(CAST,
+         dlrs_set_flags(t, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, 0, ERR));
+  streams.src_stream = &ndim;
+  REMEDY("Pass NULL.", dlrs_clone(t, CPU, &streams, &out, ERR));
+  REMEDY("Pass NULL.", dlrs_stream_sync(CPU, &ndim, ERR));
+  REMEDY("Give the size of the allocation.",
+         dlrs_validate_within(&t->dl_tensor, 0, &ndim, UINT64_MAX, ERR));
+  REMEDY("Give another one.", dlrs_import_take(&t, NULL, &t, ERR));
+  REMEDY("Compile with the header of this library.",
+         dlrs_abi_check(UINT32_MAX, dlrs_abi_layout(), ERR));
+  REMEDY("Write dtypes as f, <d, Zf, ? or 4f.",
+         dlrs_dtype_parse_as("!", 1, DLRS_NOTATION_PEP3118, &dtype, ERR));
+  REMEDY("Write dtypes as <f4, |b1 or <c8.",
+         dlrs_dtype_parse_as("f4", 2, DLRS_NOTATION_TYPESTR, &dtype, ERR));
+  REMEDY("Write dtypes as f, g, c or C.",
+         dlrs_dtype_parse_as("<f4", 3, DLRS_NOTATION_ARROW, &dtype, ERR));
+  REMEDY("Set one, or use another device.", dlrs_device_count(kDLMAIA, &ndim, ERR));
+  REMEDY("Use CUDA, ROCm or their kinds.", dlrs_driver_path_set(kDLMAIA, NULL, ERR));
+  options.strides = both;
+  both[0] = both[1] = 1;
+  REMEDY("Give larger strides.", dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  REMEDY("Leave the strides out.",
+         dlrs_tensor_new(shape, 2, half_byte, CPU, &options, &out, ERR));
+  options.strides = NULL;
+  options.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  WORKS(dlrs_tensor_new(shape, 2, half_byte, CPU, &options, &padded, ERR));
+  {
+    DLManagedTensor *legacy;
+    REMEDY("Convert to packed elements with " NAME,
+           dlrs_to_legacy_take(&padded, DLRS_LEGACY_REFUSE, &legacy, ERR));
+  }
+  REMEDY("Convert to packed elements.", dlrs_view_lanes(padded, 5, &out, ERR));
+  WORKS(dlrs_tensor_new(shape, 2, half_byte, CPU, NULL, &out, ERR));
+  REMEDY(CAST, dlrs_copy(out, padded, NULL, ERR));
+  dlrs_release(out);
+  dlrs_release(padded);
+  WORKS(dlrs_attach(t, last, t, DLRS_BEFORE_FREE, ERR));
+  dlrs_release(t);
+}
+
 int main(void) {
   size_t i;
   dlrs_error failure;
   names();
+  remedies();
   forwards(DLRS_NULL_ARG, "ValueError");
   forwards(DLRS_SHAPE_NEG, "ValueError");
   forwards(DLRS_READ_ONLY, "BufferError");

@@ -155,7 +155,8 @@ impl Error {
         if code == 0 { self } else { self.second(code as i64, Number::Code) }
     }
 
-    /// Replaces the status's description by a more precise one, shorter than 256 bytes.
+    /// Replaces the status's description by a more precise one, and after a NUL its remedy;
+    /// together they are shorter than 255 bytes. One that is empty stays the status's.
     pub const fn detail(self, detail: &'static str) -> Self {
         self.described(text::of(detail))
     }

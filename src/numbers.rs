@@ -105,6 +105,7 @@ pub fn check_same_lanes(given: DLDataType, wanted: DLDataType) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DTYPE_MISMATCH).field(DLRS_FIELD_DTYPE_LANES);
+    let error = error.detail("\0Lanes must be equal: view them as an axis by dlrs_view_lanes.");
     Err(error.value(given.lanes.into()).limit(wanted.lanes.into()))
 }
 

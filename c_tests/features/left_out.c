@@ -54,12 +54,13 @@ static int refused(size_t which, DLDevice device) {
 }
 
 /* All fail with these words, except that the host reads pinned memory directly. */
-static void left_out(int32_t device_type, const char *words) {
+static void left_out(int32_t device_type, const char *words, const char *remedy) {
   size_t i;
   for (i = 0; i < sizeof calls / sizeof *calls; i++) {
     if (calls[i].call == copies_from && dlrs_device_is_host(t_device(device_type, 0))) continue;
     if (!refused(i, t_device(device_type, 0))) continue;
     if (!CHECK(strstr(t_error.message, words) != NULL)) printf("%s\n", t_error.message);
+    CHECK(strstr(t_error.message + t_error.hint_start, remedy) != NULL);
     EQUAL(t_error.value, device_type);
   }
 }
@@ -94,7 +95,7 @@ int main(void) {
   size_t i;
   for (i = 0; i < 3; i++) {
 #ifdef DLRS_NO_CUDA
-    left_out(cuda[i], "built without CUDA; build it with the feature cuda");
+    left_out(cuda[i], "was built without CUDA", "Build it with the feature cuda, ");
     can_be_served(cuda[i]);
 #else
     CHECK(counts(t_device(cuda[i], 0)) != DLRS_DEVICE_TYPE);
@@ -102,7 +103,7 @@ int main(void) {
   }
   for (i = 0; i < 2; i++) {
 #ifdef DLRS_NO_ROCM
-    left_out(rocm[i], "built without ROCm; build it with the feature rocm");
+    left_out(rocm[i], "was built without ROCm", "Build it with the feature rocm, ");
     can_be_served(rocm[i]);
 #else
     CHECK(counts(t_device(rocm[i], 0)) != DLRS_DEVICE_TYPE);

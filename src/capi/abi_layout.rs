@@ -170,7 +170,8 @@ fn check_version(header: u32) -> Result<()> {
     if header / 1_000_000 == library / 1_000_000 && header <= library {
         return Ok(());
     }
-    let error = Error::new(DLRS_VERSION).detail("header and library are incompatible");
+    let error = Error::new(DLRS_VERSION)
+        .detail("header and library are incompatible\0Compile with the header of this library.");
     Err(error.of(Arg::header_version).value(header.into()).limit(library.into()))
 }
 

@@ -267,7 +267,8 @@ impl<T: Managed> Taken<T> {
     #[inline(never)]
     unsafe fn refuse<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
         if !slot.is_null() && slot.addr() == out.addr() {
-            let error = Error::new(DLRS_BAD_ARG).detail("is the same variable as the input");
+            let error = Error::new(DLRS_BAD_ARG)
+                .detail("is the same variable as the input\0Give another one.");
             return Err(error.of(args[1]));
         }
         // SAFETY: variables of the caller, by its word.
@@ -361,7 +362,8 @@ impl Sizes {
             let size = self.judge(given, arg)?;
             let zero = |at: usize| given.add(at).read_volatile() == 0;
             if options && !(self.nbytes..size).all(zero) {
-                const NEWER: &str = "sets a member that only a newer version of the library knows";
+                const NEWER: &str = "sets a member that only a newer version of the library knows\0\
+                                     Leave it 0, or use that version.";
                 let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
                 return Err(error.value(size as i64).limit(self.nbytes as i64).detail(NEWER));
             }

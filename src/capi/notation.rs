@@ -20,6 +20,19 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     })
 }
 
+/// The error for a text, with names that could be parsed.
+#[cold]
+fn example(error: Error, notation: Notation) -> Error {
+    let error = error.of(TEXT);
+    let remedy = match notation {
+        _ if error.status() != DLRS_PARSE => return error,
+        DLRS_NOTATION_PEP3118 => "\0Write dtypes as f, <d, Zf, ? or 4f.",
+        DLRS_NOTATION_TYPESTR => "\0Write dtypes as <f4, |b1 or <c8.",
+        DLRS_NOTATION_ARROW => "\0Write dtypes as f, g, c or C.",
+    };
+    error.detail(remedy)
+}
+
 /// Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
@@ -53,7 +66,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
-            out.write(dtype_notation::parse(text, notation).of(TEXT)?);
+            out.write(dtype_notation::parse(text, notation).map_err(|e| example(e, notation))?);
         }
         Ok(())
     })

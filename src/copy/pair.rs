@@ -281,7 +281,9 @@ fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
 #[inline(never)]
 fn other_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
-    let error = error.field(DLRS_FIELD_FLAGS).detail("one is packed and the other padded");
+    let error = error
+        .field(DLRS_FIELD_FLAGS)
+        .detail("one is packed and the other padded\0Convert with dlrs_cast.");
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 

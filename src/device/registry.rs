@@ -47,13 +47,13 @@ pub fn required(device_type: DeviceCode) -> Result<&'static dyn Backend> {
 /// A device type has no backend.
 #[cold]
 pub fn unserved(device_type: DeviceCode) -> Error {
-    lacking(device_type, "no backend serves this kind of device")
+    lacking(device_type, "no backend serves this kind of device\0Set one, or use another device.")
 }
 
 /// No driver is loaded for a device type.
 #[cold]
 pub fn no_driver(device_type: DeviceCode) -> Error {
-    lacking(device_type, "no driver is loaded for this kind")
+    lacking(device_type, "no driver is loaded for this kind\0Use CUDA, ROCm or their kinds.")
 }
 
 /// Device types whose backend this build lacks, and the remedy.
@@ -61,12 +61,12 @@ const LEFT_OUT: &[([DLDeviceType; 3], &str)] = &[
     #[cfg(not(feature = "cuda"))]
     (
         [kDLCUDA, kDLCUDAHost, kDLCUDAManaged],
-        "this library was built without CUDA; build it with the feature cuda, or set a backend",
+        "this library was built without CUDA\0Build it with the feature cuda, or set a backend.",
     ),
     #[cfg(not(feature = "rocm"))]
     (
         [kDLROCM, kDLROCMHost, kDLROCMHost],
-        "this library was built without ROCm; build it with the feature rocm, or set a backend",
+        "this library was built without ROCm\0Build it with the feature rocm, or set a backend.",
     ),
 ];
 

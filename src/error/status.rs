@@ -172,14 +172,14 @@ texts! {
     DLRS_MISALIGNED: "first element is not aligned as required",
         "Copy the tensor, or request a smaller alignment.";
     DLRS_DTYPE_CODE: "dtype code is unknown to DLPack 1.3",
-        "Convert the tensor first, or use the LAYOUT level or raw bytes.";
+        "Use a dtype of dlpack_rs.h, the LAYOUT level, or raw bytes.";
     DLRS_DTYPE_BITS: "dtype bits are not legal for the code",
         "Use a width that the type has: dlpack_rs.h lists the dtypes.";
     DLRS_DTYPE_LANES: "dtype lanes are out of range", "Use 1 lane for scalars.";
     DLRS_SUBBYTE: "elements of a packed sub-byte type would start inside a byte",
         "Make a compact copy: DLPack has no bit offset.";
     DLRS_DEVICE_TYPE: "device type is not supported here",
-        "Move the tensor to a supported device first.";
+        "Use a supported device, or move the tensor to one first.";
     DLRS_DEVICE_ID: "device ordinal is out of range",
         "The host has ordinal 0; other devices count from 0.";
     DLRS_STRIDES_UNEVEN: "stride in bytes is no multiple of the item size",

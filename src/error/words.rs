@@ -67,7 +67,7 @@ impl Error {
         self.write_place(&mut out)?;
         let place = out.nbytes;
         let named = self.member() == Field::DLRS_FIELD_OPTION;
-        let detail = self.words();
+        let (detail, remedy) = self.words().split_once('\0').unwrap_or((self.words(), remedy));
         out.write_str(if detail.is_empty() || named { meaning } else { detail })?;
         if let Some(quoted) = quoted {
             self.write_quoted(quoted, &mut out)?;

@@ -134,13 +134,15 @@ pub fn check_strides(shape: &[i64], strides: &[i64], dtype: DLDataType, flags: u
     }
     if !item_bits.is_multiple_of(8) && !layout::is_contiguous(shape, strides, Order::C) {
         let error = Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES);
-        return Err(error.detail("packed elements of less than a byte are row-major without gaps"));
+        const GAPS: &str = "packed elements of less than a byte are row-major without gaps\0\
+                            Leave the strides out.";
+        return Err(error.detail(GAPS));
     }
     match self_verdict(shape, strides, item_bits) {
         Verdict::Disjoint => Ok(()),
         _ => {
             let error = Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES);
-            Err(error.detail("elements would share memory"))
+            Err(error.detail("elements would share memory\0Give larger strides."))
         }
     }
 }

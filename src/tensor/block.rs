@@ -411,8 +411,9 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
 /// The last reference has been released: a callback can neither share nor give away the tensor.
 #[cold]
 pub fn dying() -> Error {
-    let error = Error::new(DLRS_REFCOUNT);
-    error.detail("the last reference has been released, and the tensor is being freed")
+    const DYING: &str = "the last reference has been released, and the tensor is being freed\0\
+                         Take a reference before the last one is released.";
+    Error::new(DLRS_REFCOUNT).detail(DYING)
 }
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.

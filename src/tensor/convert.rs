@@ -97,7 +97,9 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
     let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
     if padded && dtype::is_subbyte(dtype) {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(flags);
-        return Err(error.detail("the legacy struct cannot express that sub-byte data is padded"));
+        const PADDED: &str = "the legacy struct cannot express that sub-byte data is padded\0\
+                              Convert to packed elements with dlrs_cast.";
+        return Err(error.detail(PADDED));
     }
     if flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && policy != LegacyPolicy::DLRS_LEGACY_DROP {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(flags);

@@ -69,7 +69,7 @@ pub fn create(
         None if device.device_type == kDLCPU as i32 => HOST,
         None => {
             let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-            let error = error.detail("only the CPU needs no base allocator");
+            let error = error.detail("only the CPU needs no base allocator\0Give one.");
             return Err(error.value(device.device_type.into()));
         }
     };

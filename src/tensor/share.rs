@@ -94,7 +94,7 @@ pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     check_flags(set | clear)?;
     if set & clear != 0 {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
-        return Err(error.detail("the same flag is both set and cleared"));
+        return Err(error.detail("the same flag is both set and cleared\0Do one of the two."));
     }
     let mut now = block.flags().load(Relaxed);
     loop {
@@ -112,7 +112,9 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
     let (set, clear) = (set & !now, clear & now);
     if (set | clear) & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
-        return Err(error.detail("padding is a property of the data and cannot be changed"));
+        const PADDING: &str =
+            "padding is a property of the data and cannot be changed\0Convert with dlrs_cast.";
+        return Err(error.detail(PADDING));
     }
     let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
     let sole = block.references() == 1;

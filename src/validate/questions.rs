@@ -35,7 +35,8 @@ impl Snapshot {
             return Ok(());
         }
         let Some(end) = (base as u64).checked_add(nbytes) else {
-            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
+            let error = Error::new(DLRS_OUT_OF_BOUNDS)
+                .detail("base + nbytes wraps\0Give the size of the allocation.");
             return Err(error.value_u64(nbytes));
         };
         let first = self.first() as u64;

@@ -54,8 +54,9 @@ impl View<'_> {
             let dim = self.dim_of(axis, Arg::axis)?;
             let extent = self.extent(dim);
             if extent != 1 {
-                let error = Error::new(DLRS_SHAPE_MISMATCH)
-                    .detail("only an axis of extent 1 can be removed");
+                let error = Error::new(DLRS_SHAPE_MISMATCH).detail(
+                    "only an axis of extent 1 can be removed\0Select an index of it instead.",
+                );
                 return Err(error.dim(dim).value(extent).limit(1));
             }
             self.remove(dim);

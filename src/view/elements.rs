@@ -11,7 +11,9 @@ impl View<'_> {
         dtype::legal(dtype).map_err(|e| e.of(Arg::dtype))?;
         if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
             let error = Error::new(DLRS_DTYPE_MISMATCH).of(Arg::dtype);
-            let error = error.detail("opaque handles cannot be converted to or from bits");
+            let error = error.detail(
+                "opaque handles cannot be converted to or from bits\0Use a dtype of that code.",
+            );
             return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
         }
         self.recast(dtype)
@@ -26,7 +28,9 @@ impl View<'_> {
         }
         let Some(last) = self.ndim().checked_sub(1) else {
             let error = Error::new(DLRS_NOT_VIEWABLE).of(Arg::dtype).value(to.into());
-            let error = error.detail("a 0-d tensor has no axis for elements of another size");
+            let error = error.detail(
+                "a 0-d tensor has no axis for elements of another size\0Unsqueeze it first.",
+            );
             return Err(error.limit(from.into()));
         };
         let (extent, empty) = (self.extent(last), self.is_empty());
@@ -64,8 +68,10 @@ impl View<'_> {
         };
         let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
         if padded && !self.dtype.bits.is_multiple_of(8) {
-            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(self.flags as i64);
-            return Err(error.detail("lanes have no padding between them, elements have"));
+            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(self.flags);
+            const PADDING: &str =
+                "lanes have no padding between them, elements have\0Convert to packed elements.";
+            return Err(error.detail(PADDING));
         }
         let dtype = DLDataType { lanes: wanted, ..self.dtype };
         if wanted == 1 {
@@ -76,7 +82,8 @@ impl View<'_> {
         let extent = self.shape().last().copied().unwrap_or(0);
         if self.dtype.lanes != 1 || extent != i64::from(wanted) {
             let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::lanes).dim(last);
-            let error = error.detail("needs scalars and a last axis of so many");
+            let error =
+                error.detail("needs scalars and a last axis of so many\0Reshape the tensor first.");
             return Err(error.value(lanes.into()).limit(extent));
         }
         self.recast(dtype)?;

@@ -6,6 +6,15 @@
 use super::*;
 use crate::layout::Order;
 
+// Descriptions and remedies.
+const TOO_FEW: &str = "a tensor cannot be expanded to fewer dimensions\0Select or squeeze first.";
+const NOT_ONE: &str = "only an extent of 1 can be expanded\0Give the tensor's extent, or -1.";
+const OTHER_NUMBER: &str =
+    "the numbers of elements differ\0Give a shape of as many elements as the tensor has.";
+const NO_DIVISOR: &str =
+    "the other extents do not divide the elements\0Give extents that do, beside the -1.";
+const UNLIKE: &str = "extents must be equal or 1\0Select, reshape or expand one of the two first.";
+
 impl View<'_> {
     pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
         layout::check_shape(shape).map_err(|e| e.of(Arg::shape))?;
@@ -88,7 +97,7 @@ impl View<'_> {
     pub(super) fn expand(&mut self, shape: &[i64]) -> Result<()> {
         let Some(added) = shape.len().checked_sub(self.ndim()) else {
             let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::ndim).value(shape.len() as i64);
-            let error = error.detail("a tensor cannot be expanded to fewer dimensions");
+            let error = error.detail(TOO_FEW);
             return Err(error.limit(self.ndim() as i64));
         };
         let (mut dims, mut repeats) = (Dims::new(), false);
@@ -102,7 +111,7 @@ impl View<'_> {
             }
             if extent != wanted && extent != 1 {
                 let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::shape).dim(dim);
-                let error = error.detail("only an extent of 1 can be expanded");
+                let error = error.detail(NOT_ONE);
                 return Err(error.value(wanted).limit(extent));
             }
             repeats |= extent != wanted;
@@ -156,7 +165,7 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
     let known = layout::numel(shape).map_err(|e| e.of(Arg::shape))?;
     let mismatch = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::shape).value(known).limit(elements);
     let Some(unknown) = unknown else {
-        let mismatch = mismatch.detail("the numbers of elements differ");
+        let mismatch = mismatch.detail(OTHER_NUMBER);
         return if known == elements { Ok(()) } else { Err(mismatch) };
     };
     match elements.checked_div(known) {
@@ -164,7 +173,7 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
             dims.set(unknown, (extent, 0));
             Ok(())
         }
-        Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
+        Some(_) => Err(mismatch.detail(NO_DIVISOR)),
         None => Err(bad(Arg::shape, "beside an extent of 0, -1 can be anything", -1).dim(unknown)),
     }
 }
@@ -184,7 +193,7 @@ pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)
             (1, b) => b,
             (a, b) => {
                 let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::b).dim(dim);
-                let error = error.detail("extents must be equal or 1");
+                let error = error.detail(UNLIKE);
                 return Err(error.value(b).limit(a));
             }
         };
