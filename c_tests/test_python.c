@@ -180,6 +180,7 @@ static void stream_number(int32_t device_type, int64_t number, intptr_t handle, 
   if (handle == REFUSE) {
     REFUSED(DLRS_STREAM, 1, ANY, -1,
             dlrs_stream_from_py(number, t_device(device_type, 0), &out, &wait, ERR));
+    CHECK(number < 0 || strstr(t_error.message + t_error.hint_start, "None") != NULL);
     CHECK(out == &out && wait == 7);
     return;
   }

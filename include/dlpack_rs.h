@@ -97,15 +97,16 @@ extern "C" {
  *
  * Errors. 0 is success; other values are `dlrs_status_code`s. On any error no ownership is taken,
  * nothing is written, no deleter has run, and `*out`, if it is a pointer, is NULL (a number is
- * unchanged or 0). Two exceptions: after a device error (class 6) the destination of a copy is
- * undefined, and with DLRS_BUF_SMALL a text is truncated and its full size returned. The last
- * parameter receives the details when it is not NULL; set its `struct_size` first. It is written
- * only on failure. Of several errors one is reported. Pointers are checked first, in the order of
- * the parameters: for NULL, then for alignment; an array whose length is an input too, once that
- * is known. Then options, numbers and tensors, in an order that depends on the function. The order
- * within one tensor: DLRS_FOREIGN or a version, flags, ndim, shape pointer, dtype, device,
- * extents, strides, sizes, data and offset, bounds, required alignment. Conditions on several
- * tensors, policy and resources come last.
+ * unchanged or 0, and so is the handle of dlrs_stream_from_py, whose NULL is a stream). Two
+ * exceptions: after a device error (class 6) the destination of a copy is undefined, and with
+ * DLRS_BUF_SMALL a text is truncated and its full size returned. The last parameter receives the
+ * details when it is not NULL; set its `struct_size` first. It is written only on failure. Of
+ * several errors one is reported. Pointers are checked first, in the order of the parameters: for
+ * NULL, then for alignment; an array whose length is an input too, once that is known. Then
+ * options, numbers and tensors, in an order that depends on the function. The order within one
+ * tensor: DLRS_FOREIGN or a version, flags, ndim, shape pointer, dtype, device, extents, strides,
+ * sizes, data and offset, bounds, required alignment. Conditions on several tensors, policy and
+ * resources come last.
  *
  * Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
  * succeeds: the caller's pointer is then set to NULL.

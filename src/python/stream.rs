@@ -125,11 +125,15 @@ pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
     match (rules(device), number, handle) {
         (Rules::Cuda, NONE, _) => Ok(Stream::Handle(CUDA_LEGACY)),
         (_, NONE, _) => Ok(Stream::Handle(0)),
-        (Rules::Host, ..) => Err(refuse(number, "tensors in host memory take stream None only")),
+        (Rules::Host, ..) => {
+            Err(refuse(number, "tensors in host memory take stream None only\0Pass None."))
+        }
         (_, NO_SYNC, _) => Ok(Stream::NoSync),
         (Rules::Rocm, 0, _) => Ok(Stream::Handle(0)),
-        (Rules::Rocm, 1 | 2, _) => Err(refuse(number, "1 and 2 are no streams of ROCm")),
-        (_, 0, _) => Err(refuse(number, "0 is ambiguous: 1 is the default stream, None too")),
+        (Rules::Rocm, 1 | 2, _) => {
+            Err(refuse(number, "1 and 2 are no streams of ROCm\0Pass 0 or None."))
+        }
+        (_, 0, _) => Err(refuse(number, "0 is ambiguous\0Pass 1 or None for the default stream.")),
         (_, _, Some(handle)) => Ok(Stream::Handle(handle)),
         _ => Err(refuse(number, "is no stream number")),
     }
@@ -139,7 +143,9 @@ pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
 pub fn to_python(stream: Stream, device: DeviceCode) -> Result<i64> {
     match (rules(device), stream) {
         (Rules::Host, Stream::Handle(0)) => Ok(NONE),
-        (Rules::Host, _) => Err(Error::new(DLRS_STREAM).detail("host memory has no streams")),
+        (Rules::Host, _) => {
+            Err(Error::new(DLRS_STREAM).detail("host memory has no streams\0Pass NULL."))
+        }
         (_, Stream::NoSync) => Ok(NO_SYNC),
         (Rules::Cuda, Stream::Handle(0)) => Ok(CUDA_LEGACY as i64),
         (Rules::Other, Stream::Handle(0)) => Ok(NONE),
