@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 from dlpack_rs import _expression as expressions
@@ -123,7 +124,16 @@ def parser():
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        status = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader, such as head, has enough: nothing is written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def run(arguments: list[str]) -> int:
     if arguments[:1] == ["conform"]:
         from dlpack_rs.conform import main as conform
 

@@ -704,7 +704,8 @@ def test_the_command_line():
     ids = {line.split()[0] for line in out.splitlines()}
     assert "P01" in ids and "C38" in ids and "C01" not in ids
     for arguments in ((), ("--explain", "P99"), ("--list", "--select", "Q*"), ("no_such",),
-                      ("numpy", "--known", "/no/such/file"), ("sys:maxsize",), ("--no-such",)):
+                      ("numpy", "--known", "/no/such/file"), ("numpy", "--select", ""),
+                      ("--list", "--select", ","), ("sys:maxsize",), ("--no-such",)):
         status, out, err = run(*arguments)
         assert status == 2 and err and not out and "Traceback" not in err, arguments
 
@@ -769,6 +770,48 @@ test_producer = conform.producer_checks(Two)
                            "-k", "C01 or P01 or C03 or C02", str(tmp_path)],
                           capture_output=True, text=True, timeout=120, env=environment())
     assert re.search(r"3 passed.*1 xfailed|4 passed.*1 xfailed", done.stdout), done.stdout
+
+
+ENDS = ["SystemExit(0)", "SystemExit('why')", "KeyboardInterrupt", "GeneratorExit", "BaseException",
+        "__import__('pytest').skip.Exception('why')", "__import__('pytest').fail.Exception('why')"]
+RAISES = """
+class Raises(Two):
+    def make(self, tensor):
+        raise {}
+"""
+
+
+def test_a_library_that_raises_what_ends_a_program(tmp_path):
+    """The child process ends there: otherwise it would run the rest of the parent's tests."""
+    for number, end in enumerate(ENDS):
+        (tmp_path / f"test_{number}.py").write_text(FAULTY + RAISES.format(end) + """
+from dlpack_rs import conform
+test_it = conform.producer_checks(Raises)
+""")
+    done = subprocess.run([sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                           "-k", "P01 or P02", str(tmp_path)],
+                          capture_output=True, text=True, timeout=120, env=environment())
+    assert f"{2 * len(ENDS)} failed" in done.stdout and done.stdout.count(" failed") == 1, done
+    assert done.stdout.count("crash: exit status 1: ") == 2 * len(ENDS), done.stdout
+
+
+def test_seconds_are_those_of_the_command_line(tmp_path):
+    (tmp_path / "faulty.py").write_text(FAULTY + "import time" + RAISES.format("time.sleep(600)"))
+    done = command("faulty:Raises", "--select", "P01", "--seconds", "0.5", env=environment(tmp_path))
+    assert done.returncode == 1 and "no end within 0.5 s" in done.stdout, done
+
+
+@pytest.mark.parametrize("form", ["--json", "--junit", "--markdown", None])
+def test_messages_of_any_characters(tmp_path, form):
+    odd = "".join(map(chr, [*range(0x20), *range(0x7f, 0xa1), 0x2028, 0xd800, 0xfffe, 0x1f600]))
+    (tmp_path / "faulty.py").write_text(FAULTY + RAISES.format(f"ValueError({odd!a} + '<&>|')"))
+    done = command("faulty:Raises", "--select", "P01", *[form] * bool(form),
+                   env=environment(tmp_path))
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done
+    assert all(c.isprintable() or c == "\n" for c in done.stdout)
+    if form == "--junit":
+        tree = ElementTree.fromstring(done.stdout)
+        assert r"ValueError: \x00\x01" in tree.find("testcase/failure").get("message")
 
 
 def test_identifiers_are_in_order():

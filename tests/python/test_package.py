@@ -299,6 +299,22 @@ def test_the_command_line():
     assert dlpack_rs.__version__ in run("version").stdout
 
 
+@pytest.mark.skipif(os.name != "posix", reason="shells of other systems")
+@pytest.mark.parametrize("arguments", [
+    "dlpack_rs inspect numpy:arange(6.0)", "dlpack_rs check numpy:arange(6.0) --json",
+    "dlpack_rs version", "dlpack_rs conform --list", "dlpack_rs.conform --explain P01",
+    "dlpack_rs.conform numpy --select P01 --json"])
+def test_a_reader_that_has_enough(arguments):
+    """As `| head`: whatever is written to it fails."""
+    readable, writable = os.pipe()
+    os.close(readable)
+    done = subprocess.run([sys.executable, "-m", *arguments.split()], stdout=writable,
+                          stderr=subprocess.PIPE, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    os.close(writable)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 FORGED = """
 class Forged:
     def __dlpack__(self, **keywords):

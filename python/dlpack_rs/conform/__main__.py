@@ -1,6 +1,6 @@
 import sys
 
-from . import main
+from dlpack_rs.__main__ import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["conform", *sys.argv[1:]]))

@@ -17,6 +17,8 @@ def selected(patterns):
     if not patterns:
         return list(CHECKS.values())
     wanted = [part for pattern in patterns for part in pattern.split(",") if part]
+    if not wanted:
+        raise ValueError("--select names no check: leave it out to select all")
     for part in wanted:
         if part not in SEVERITIES and not fnmatch.filter(CHECKS, part):
             raise ValueError(f"no check fits {part!r}; identifiers are P01 to X12, severities "
@@ -85,6 +87,8 @@ def main(arguments: list[str] | None = None, program: str = "dlpack_rs conform")
         known = known_of(options.known) if options.known else {}
         named = [options.producer] + (["--from", options.consumer] if options.consumer else [])
         report = run(named, checks, options.seconds)
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2

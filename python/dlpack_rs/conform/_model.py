@@ -97,6 +97,11 @@ class Verdict:
     outcome: str
     text: str = ""
 
+    def __post_init__(self) -> None:
+        """Others' messages may have what no terminal and no XML takes."""
+        plain = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in self.text)
+        object.__setattr__(self, "text", "".join(plain))
+
     @property
     def violation(self) -> bool:
         return self.outcome in VIOLATIONS

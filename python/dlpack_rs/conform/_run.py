@@ -51,13 +51,18 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Ve
     with tempfile.TemporaryFile() as errors:
         child = os.fork()
         if child == 0:
-            os.close(readable)
-            os.dup2(errors.fileno(), 2)
-            faulthandler.disable()  # a crash is expected, and its report is long
-            gc.freeze()  # what the parent has is not searched again by each collection
-            verdict = judge(library, check)
-            os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
-            os._exit(0)
+            try:
+                os.close(readable)
+                os.dup2(errors.fileno(), 2)
+                faulthandler.disable()  # a crash is expected, and its report is long
+                gc.freeze()  # what the parent has is not searched again by each collection
+                verdict = judge(library, check)
+                os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
+                os._exit(0)
+            except BaseException as error:  # SystemExit, pytest.skip: the parent's code is not run
+                os.write(2, f"{type(error).__name__}: {error!s:.120}".encode(errors="replace"))
+            finally:
+                os._exit(1)
         os.close(writable)
         answer, in_time = _read(readable, seconds)
         os.close(readable)
@@ -105,9 +110,10 @@ def work(find):
     print(json.dumps([library.name, library.version() if hasattr(library, "version") else "",
                       library.fork and hasattr(os, "fork")]), file=out, flush=True)
     for line in sys.stdin:
-        check = CHECKS[line.strip()]
+        name, seconds = line.split()
+        check = CHECKS[name]
         forks = library.fork and hasattr(os, "fork") and not check.ends
-        verdict = (judge_forked if forks else judge)(library, check)
+        verdict = judge_forked(library, check, float(seconds)) if forks else judge(library, check)
         print(json.dumps([verdict.outcome, verdict.text]), file=out, flush=True)
 
 
@@ -129,7 +135,7 @@ class Worker:
 
     def judge(self, check, seconds):
         """A verdict; by a fork of the worker, or by the worker, which ends then."""
-        self.process.stdin.write(f"{check.id}\n".encode())
+        self.process.stdin.write(f"{check.id} {seconds}\n".encode())
         self.process.stdin.flush()
         if self.forks and not check.ends:
             return Verdict(check, *json.loads(self.process.stdout.readline()))
