@@ -21,10 +21,8 @@ pub enum Reading {
     Bool,
     /// A handle: hexadecimal.
     Handle,
-    /// A float.
-    Real(&'static FloatFormat),
-    /// Two floats, the real part in the low bits.
-    Complex(&'static FloatFormat),
+    /// A float, or two: the real part in the low bits.
+    Float { format: &'static FloatFormat, complex: bool },
 }
 
 impl Reading {
@@ -40,10 +38,11 @@ impl Reading {
             Reading::Bool
         } else if is(kDLOpaqueHandle) {
             Reading::Handle
-        } else if is(kDLComplex) {
-            Reading::Complex(float_formats::of(kDLFloat as u8, dtype.bits / 2)?)
         } else {
-            Reading::Real(float_formats::of(dtype.code, dtype.bits)?)
+            let complex = is(kDLComplex);
+            let half = (kDLFloat as u8, dtype.bits / 2);
+            let (code, bits) = if complex { half } else { (dtype.code, dtype.bits) };
+            Reading::Float { format: float_formats::of(code, bits)?, complex }
         })
     }
 }
@@ -60,10 +59,10 @@ fn parts(raw: u64, format: &FloatFormat, shown: &FloatFormat) -> Parts {
 }
 
 /// Both floats of a complex number; of a real one the second is not used.
-fn halves(raw: u128, format: &'static FloatFormat) -> (Parts, Parts) {
+#[inline(never)]
+fn halves(raw: u128, format: &'static FloatFormat) -> [Parts; 2] {
     let shown = shown_as(format);
-    let second = (raw >> format.width()) as u64;
-    (parts(raw as u64, format, shown), parts(second, format, shown))
+    [raw as u64, (raw >> format.width()) as u64].map(|half| parts(half, format, shown))
 }
 
 /// A whole number, a truth value or a handle, unpadded.
@@ -84,10 +83,8 @@ fn plain(raw: u128, reading: Reading, out: &mut Word) -> fmt::Result {
 pub enum Style {
     /// Right-aligned words of this width.
     Plain(Reading, usize),
-    /// Floats.
-    Real(&'static FloatFormat, Column),
-    /// Pairs of floats.
-    Complex(&'static FloatFormat, Column, Column),
+    /// Floats: their format, and as many columns as an element has numbers.
+    Float(&'static FloatFormat, [Column; 2], usize),
 }
 
 /// Calls `see` for every element; the walk ends at its start again.
@@ -108,30 +105,23 @@ impl Style {
         elements: &dyn Elements,
         options: &PrintOptions,
     ) -> Style {
-        let (format, complex) = match reading {
-            Reading::Real(format) => (format, false),
-            Reading::Complex(format) => (format, true),
-            _ => return Style::plain(reading, walk, elements),
+        let Reading::Float { format, complex } = reading else {
+            return Style::plain(reading, walk, elements);
         };
-        let mut spans = (Span::EMPTY, Span::EMPTY);
+        let (rules, count) = (shown_as(format), 1 + usize::from(complex));
+        let mut spans = [Span::EMPTY, Span::EMPTY];
         each(walk, elements, &mut |raw| {
-            let (real, imaginary) = halves(raw, format);
-            spans.0.see(&real);
-            spans.1.see(&imaginary);
+            spans.iter_mut().zip(&halves(raw, format)).for_each(|(span, part)| span.see(part));
         });
-        let rules = shown_as(format);
-        let mut real = Column::new(&spans.0, rules, options.precision, false);
-        let mut imaginary = Column::new(&spans.1, rules, options.precision, true);
+        let column = |span, plus| Column::new(span, rules, options.precision, plus);
+        let mut columns = [column(&spans[0], false), column(&spans[1], true)];
         each(walk, elements, &mut |raw| {
-            let (first, second) = halves(raw, format);
-            real.fit(&first);
-            if complex {
-                imaginary.fit(&second);
-            }
+            let halves = halves(raw, format);
+            let parts = columns.iter_mut().zip(&halves).take(count);
+            parts.for_each(|(column, part)| column.fit(part));
         });
-        real.finish(&spans.0);
-        imaginary.finish(&spans.1);
-        if complex { Style::Complex(format, real, imaginary) } else { Style::Real(format, real) }
+        columns.iter_mut().zip(&spans).for_each(|(column, span)| column.finish(span));
+        Style::Float(format, columns, count)
     }
 
     fn plain(reading: Reading, walk: &mut Walk, elements: &dyn Elements) -> Style {
@@ -154,11 +144,13 @@ impl Style {
                 out.fill(' ', width.saturating_sub(word.width()))?;
                 out.write_str(word.text())
             }
-            Style::Real(format, column) => column.write(&halves(raw, format).0, out),
-            Style::Complex(format, real, imaginary) => {
-                let (first, second) = halves(raw, format);
-                real.write(&first, out)?;
-                imaginary.write(&second, out)?;
+            Style::Float(format, columns, count) => {
+                for (column, part) in columns.iter().zip(&halves(raw, format)).take(*count) {
+                    column.write(part, out)?;
+                }
+                if *count == 1 {
+                    return Ok(());
+                }
                 // The j stands directly behind the number, before its padding.
                 let blanks = out.strip();
                 out.write_char('j')?;
@@ -170,12 +162,8 @@ impl Style {
 
 /// Prints the element of a 0-d array: all digits, no padding.
 pub fn write_scalar(raw: u128, reading: Reading, out: &mut Word) -> fmt::Result {
-    let (format, complex) = match reading {
-        Reading::Real(format) => (format, false),
-        Reading::Complex(format) => (format, true),
-        _ => return plain(raw, reading, out),
-    };
-    let (real, imaginary) = halves(raw, format);
+    let Reading::Float { format, complex } = reading else { return plain(raw, reading, out) };
+    let [real, imaginary] = halves(raw, format);
     let rules = shown_as(format);
     if !complex {
         return float::scalar(&real, rules, true, false, out);

@@ -6,7 +6,7 @@
 
 use super::digits::{Cut, Decimal, digits};
 use super::word::Word;
-use crate::float_formats::{Class, FLOAT16, FLOAT32, FLOAT64, FloatFormat, Magnitude, Parts};
+use crate::float_formats::{Class, FLOAT32, FLOAT64, FloatFormat, Magnitude, Parts};
 use core::fmt::{self, Write};
 
 /// More places than positional notation has on either side of the point: 4 zeros and 17 digits.
@@ -28,12 +28,10 @@ fn limits(format: &FloatFormat) -> (Magnitude, Magnitude) {
 
 /// 0.0001 as the format has it.
 fn least(format: &FloatFormat) -> Magnitude {
-    let raw = if *format == FLOAT16 {
-        0x068e
-    } else if *format == FLOAT32 {
-        0.0001_f32.to_bits().into()
-    } else {
-        0.0001_f64.to_bits()
+    let raw = match format.width() {
+        16 => 0x068e,
+        32 => 0.0001_f32.to_bits().into(),
+        _ => 0.0001_f64.to_bits(),
     };
     format.parts(raw).magnitude()
 }
@@ -92,6 +90,7 @@ pub struct Column {
 
 impl Column {
     /// A column of what `span` has seen; [`Column::fit`] comes next, for every value.
+    #[inline(never)]
     pub fn new(span: &Span, format: &FloatFormat, precision: u32, plus: bool) -> Column {
         let scientific = span.scientific(format);
         let precision = precision.min(1000) as i32;

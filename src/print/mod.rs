@@ -119,14 +119,14 @@ pub fn write_values(
     }
     let style = Style::of(reading, &mut walk, elements, options);
     let mut page = Page::new(out, walk.axes(), options.line_width);
-    page.begin()?;
+    page.open(0)?;
     loop {
         let mut word = Word::EMPTY;
         style.write(elements.bits(walk.index(), walk.lane()), &mut word)?;
         page.word(word)?;
         match walk.step() {
             Some(step) => page.between(&step)?,
-            None => return page.end(),
+            None => return page.close(walk.axes()),
         }
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Page<'a> {
     }
 
     /// Opens the brackets of the dimensions behind `axis` on a line indented that far.
-    fn open(&mut self, axis: usize) -> fmt::Result {
+    pub fn open(&mut self, axis: usize) -> fmt::Result {
         self.repeat(' ', axis)?;
         self.repeat('[', self.axes - axis.min(self.axes))?;
         self.column = self.axes;
@@ -38,20 +38,11 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn close(&mut self, brackets: usize) -> fmt::Result {
+    /// Closes as many brackets.
+    pub fn close(&mut self, brackets: usize) -> fmt::Result {
         self.repeat(' ', self.pending)?;
         self.pending = 0;
         self.repeat(']', brackets)
-    }
-
-    /// Opens all brackets.
-    pub fn begin(&mut self) -> fmt::Result {
-        self.open(0)
-    }
-
-    /// Closes all brackets.
-    pub fn end(&mut self) -> fmt::Result {
-        self.close(self.axes)
     }
 
     /// Writes an element, on a new line if it does not fit on this one.
@@ -73,12 +64,6 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn dots(&mut self) -> fmt::Result {
-        let mut dots = Word::EMPTY;
-        dots.write_str("...")?;
-        self.word(dots)
-    }
-
     fn blank(&mut self) {
         self.column += 1;
         self.pending += 1;
@@ -90,7 +75,9 @@ impl<'a> Page<'a> {
         if inner == 0 {
             self.blank();
             if step.gap {
-                self.dots()?;
+                let mut dots = Word::EMPTY;
+                dots.write_str("...")?;
+                self.word(dots)?;
                 self.blank();
             }
             return Ok(());

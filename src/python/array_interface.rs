@@ -1,12 +1,12 @@
 //! The array interfaces: a dictionary with the address of the memory, on CUDA or on the host.
 
 use core::ffi::{CStr, c_ulong, c_void};
-use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
+use core::ptr::{null_mut, with_exposed_provenance_mut};
 
-use super::buffer::Lent;
+use super::buffer::{Keeper, Lent, Place};
 use super::constants::{text, tuple};
 use super::object::{Owned, is_text};
-use super::raise::{KindOf, Quoted, is, raised, refused, required, size};
+use super::raise::{KindOf, Quoted, is, raised, refused, required, size, utf8};
 use super::stream::{self, Stream};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
@@ -15,9 +15,7 @@ use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
-use crate::tensor::block::Block;
-use crate::tensor::{Versioned, wrap};
-use crate::validate::{Level, Rules, Snapshot};
+use crate::tensor::Versioned;
 
 /// A tensor over the memory that the object describes; `None` without an array interface.
 ///
@@ -51,11 +49,9 @@ pub unsafe fn from_named(python: Python, object: *mut PyObject) -> Result<Option
     unsafe {
         let Some(found) = python.attribute(object, name.as_ptr())? else { return Ok(None) };
         let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
-        let typestr = super::raise::utf8(python, typestr.as_ptr())?;
-        let known = dtype_notation::parse(typestr, Notation::DLRS_NOTATION_TYPESTR).is_ok();
-        match known || named_dtype(python, object, typestr)?.is_none() {
-            true => Ok(None),
-            false => over(python, object, &found, None).map(Some),
+        match typestr_of(utf8(python, typestr.as_ptr())?) {
+            Some(_) => Ok(None),
+            None => over(python, object, &found, None).map(Some),
         }
     }
 }
@@ -79,107 +75,46 @@ unsafe fn over(
     if item(python, found, c"mask")?.is_some() {
         return Err(unsupported("an array with a mask cannot be a tensor"));
     }
-    // SAFETY: the caller's word.
-    let dtype = unsafe { typestr(python, object, &needed(item(python, found, c"typestr")?)?) }?;
-    let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
-    let extents = needed(item(python, found, c"shape")?)?;
-    let ndim = some_numbers(python, &extents, &mut shape)?;
-    let steps = item(python, found, c"strides")?;
-    if let (Some(steps), Some(extents), Some(strides)) =
-        (&steps, shape.get(..ndim), strides.get_mut(..ndim))
-    {
-        if some_numbers(python, steps, strides)? != ndim {
-            return Err(unsupported("shape and strides differ in length"));
+    let needed = |key| {
+        let found = item(python, found, key)?;
+        found.ok_or_else(|| unsupported("an array interface without shape or typestr"))
+    };
+    // SAFETY: the caller's word, and references of ours.
+    unsafe {
+        let dtype = dtype_of(python, object, &needed(c"typestr")?)?;
+        let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+        let ndim = numbers(python, needed(c"shape")?.as_ptr(), &mut shape)?;
+        let steps = item(python, found, c"strides")?;
+        if let (Some(steps), Some(extents), Some(strides)) =
+            (&steps, shape.get(..ndim), strides.get_mut(..ndim))
+        {
+            if numbers(python, steps.as_ptr(), strides)? != ndim {
+                return Err(unsupported("shape and strides differ in length"));
+            }
+            layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
         }
-        layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
-    }
-    let Some(data) = item(python, found, c"data")? else {
-        return Err(unsupported("an array interface without data"));
-    };
-    let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
-    let place = match cuda {
-        // The bytes of a buffer are the host's.
-        None if is_buffer(python, &data) => lent(python, found, &data)?,
-        _ => address(python, object, found, &data)?,
-    };
-    let tensor = DLTensor {
-        data: place.data,
-        device: device_of(place.data, cuda.is_some(), empty)?,
-        ndim: ndim as i32,
-        dtype,
-        shape: shape.as_mut_ptr(),
-        strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
-        byte_offset: place.offset,
-    };
-    if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
-        wait(python, &tensor, consumer, &producer)?;
-    }
-    // SAFETY: the owner keeps the memory alive; the arrays hold ndim values.
-    unsafe { place.tensor(python, &tensor) }
-}
-
-/// Where the elements are, and what keeps them there.
-struct Place {
-    data: *mut c_void,
-    offset: u64,
-    read_only: bool,
-    /// Bytes that there are, of a buffer.
-    nbytes: Option<u64>,
-    owner: Kept,
-}
-
-/// What keeps memory alive.
-enum Kept {
-    /// The object, and its dictionary, which may be all that refers to the memory.
-    Objects(Owned),
-    /// A buffer.
-    Buffer(Lent),
-}
-
-impl Place {
-    /// A tensor that keeps the memory.
-    ///
-    /// # Safety
-    /// As `Snapshot::read`.
-    unsafe fn tensor(self, python: Python, tensor: &DLTensor) -> Result<Versioned> {
-        let flags = if self.read_only { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
-        let flags = match dtype::is_subbyte(tensor.dtype) {
-            true => flags | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
-            false => flags,
+        let Some(data) = item(python, found, c"data")? else {
+            return Err(unsupported("an array interface without data"));
         };
-        let mut snapshot = Snapshot::new();
-        // SAFETY: the caller's word.
-        unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
-        self.check_inside(&snapshot)?;
-        let block = match self.owner {
-            Kept::Buffer(lent) => {
-                let block = wrap::wrap(&snapshot, lent.owner())?;
-                lent.taken();
-                block
-            }
-            Kept::Objects(objects) => {
-                // SAFETY: a reference of ours.
-                unsafe {
-                    let kept = NonNull::new_unchecked(objects.as_ptr());
-                    super::wrap::around_read(python, &snapshot, kept)?
-                }
-            }
+        let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
+        let place = match cuda {
+            // The bytes of a buffer are the host's.
+            None if is_buffer(python, &data) => lent(python, found, &data)?,
+            _ => address(python, object, found, &data)?,
         };
-        Ok(Block::versioned(block))
-    }
-
-    /// Whether all elements lie in the buffer.
-    fn check_inside(&self, tensor: &Snapshot) -> Result<()> {
-        let Some(nbytes) = self.nbytes.filter(|_| !tensor.empty) else { return Ok(()) };
-        let end = |byte: i64| self.offset.checked_add_signed(byte);
-        match (end(tensor.byte_extent.0), end(tensor.byte_extent.1)) {
-            (Some(_), Some(end)) if end <= nbytes => Ok(()),
-            _ => {
-                let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
-                let error = error.value(tensor.byte_extent.1).limit(nbytes as i64);
-                Err(error.detail("the array interface reaches outside of its buffer, bytes"))
-            }
+        let tensor = DLTensor {
+            data: place.data,
+            device: device_of(place.data, cuda.is_some(), empty)?,
+            ndim: ndim as i32,
+            dtype,
+            shape: shape.as_mut_ptr(),
+            strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
+            byte_offset: place.offset,
+        };
+        if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
+            wait(python, &tensor, consumer, &producer)?;
         }
+        place.tensor(python, &tensor)
     }
 }
 
@@ -199,16 +134,12 @@ fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) ->
         if address == u64::MAX && !python.PyErr_Occurred().is_null() {
             return Err(raised());
         }
-        let read_only = python.PyObject_IsTrue(read_only.as_ptr());
-        if read_only < 0 {
-            return Err(raised());
-        }
         Ok(Place {
             data: with_exposed_provenance_mut(address as usize),
             offset: 0,
-            read_only: read_only != 0,
+            read_only: python.truth(read_only.as_ptr())?,
             nbytes: None,
-            owner: Kept::Objects(tuple(python, &[object, dict.as_ptr()])?),
+            owner: Keeper::Objects(tuple(python, &[object, dict.as_ptr()])?),
         })
     }
 }
@@ -229,7 +160,7 @@ fn lent(python: Python, dict: &Owned, data: &Owned) -> Result<Place> {
         let lent = Lent::by(python, data.as_ptr(), 0)?; // PyBUF_SIMPLE
         let PyBuffer { buf, readonly, len, .. } = lent.view();
         let nbytes = Some(len.max(0) as u64);
-        let owner = Kept::Buffer(lent);
+        let owner = Keeper::Buffer(lent);
         Ok(Place { data: buf, offset, read_only: readonly != 0, nbytes, owner })
     }
 }
@@ -297,17 +228,18 @@ fn item(python: Python, dict: &Owned, key: &CStr) -> Result<Option<Owned>> {
     }
 }
 
-fn needed(found: Option<Owned>) -> Result<Owned> {
-    found.ok_or_else(|| unsupported("an array interface without shape or typestr"))
+/// The dtype of a typestr, where it says all.
+fn typestr_of(text: &[u8]) -> Option<DLDataType> {
+    dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR).ok()
 }
 
 /// # Safety
 /// `object` is live.
-unsafe fn typestr(python: Python, object: *mut PyObject, found: &Owned) -> Result<DLDataType> {
+unsafe fn dtype_of(python: Python, object: *mut PyObject, typestr: &Owned) -> Result<DLDataType> {
     // SAFETY: live objects; the text lives as long as its own does.
     unsafe {
-        let text = super::raise::utf8(python, found.as_ptr())?;
-        if let Ok(dtype) = dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR) {
+        let text = utf8(python, typestr.as_ptr())?;
+        if let Some(dtype) = typestr_of(text) {
             return Ok(dtype);
         }
         if let Some(dtype) = named_dtype(python, object, text)? {
@@ -343,15 +275,10 @@ unsafe fn named_dtype(
         let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
             return Ok(None);
         };
-        let found = dtype::parse(super::raise::utf8(python, name.as_ptr())?).ok();
+        let found = dtype::parse(utf8(python, name.as_ptr())?).ok();
         let nbytes = u32::from(digit.wrapping_sub(b'0'));
         Ok(found.filter(|found| found.lanes == 1 && dtype::padded_bytes(*found) == nbytes))
     }
-}
-
-fn some_numbers(python: Python, sequence: &Owned, to: &mut [i64]) -> Result<usize> {
-    // SAFETY: a reference of ours.
-    unsafe { numbers(python, sequence.as_ptr(), to) }
 }
 
 /// Reads a sequence of numbers; returns how many there are.

@@ -5,13 +5,14 @@ use core::ptr::{NonNull, null_mut};
 
 use super::constants::text;
 use super::home::{self, Life};
+use super::object::Owned;
 use super::raise::{Quoted, is, raised, refused};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype;
 use crate::dtype_notation::{self, Notation};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
 use crate::platform;
 use crate::tensor::Versioned;
@@ -32,12 +33,7 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
         return Ok(None);
     }
     // SAFETY: as above.
-    unsafe {
-        let lent = Lent::by(python, object, STRIDED)?;
-        let tensor = over(python, object, &lent)?;
-        lent.taken();
-        Ok(Some(tensor))
-    }
+    unsafe { over(python, object, Lent::by(python, object, STRIDED)?).map(Some) }
 }
 
 /// A borrowed buffer of an object; released when it goes out of scope, unless a tensor takes it.
@@ -76,22 +72,81 @@ impl Lent {
         // SAFETY: filled by Python, and not released yet.
         unsafe { (&raw const (*self.0.as_ptr()).view).read() }
     }
-
-    /// The owner of a tensor over it; call [`Lent::taken`] when the tensor has it.
-    pub fn owner(&self) -> Owner {
-        Owner::Callback(Some(release), self.0.as_ptr().cast())
-    }
-
-    /// The tensor releases it now.
-    pub fn taken(self) {
-        core::mem::forget(self);
-    }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
         // SAFETY: a lease of ours, given back once.
         unsafe { release(self.0.as_ptr().cast()) }
+    }
+}
+
+/// Where the elements are, and what keeps them there.
+pub struct Place {
+    /// The base address.
+    pub data: *mut c_void,
+    /// Bytes from there to the first element.
+    pub offset: u64,
+    /// Whether they must not be written.
+    pub read_only: bool,
+    /// Bytes that there are, where the elements may be outside of them.
+    pub nbytes: Option<u64>,
+    /// What keeps them.
+    pub owner: Keeper,
+}
+
+/// What keeps memory alive.
+pub enum Keeper {
+    /// The object, and its dictionary, which may be all that refers to the memory.
+    Objects(Owned),
+    /// A buffer.
+    Buffer(Lent),
+}
+
+impl Place {
+    /// A tensor that keeps the memory.
+    ///
+    /// # Safety
+    /// As `Snapshot::read`.
+    pub unsafe fn tensor(self, python: Python, tensor: &DLTensor) -> Result<Versioned> {
+        let flags = if self.read_only { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
+        let flags = match dtype::is_subbyte(tensor.dtype) {
+            true => flags | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+            false => flags,
+        };
+        let mut snapshot = Snapshot::new();
+        // SAFETY: the caller's word.
+        unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
+        self.check_inside(&snapshot)?;
+        let block = match self.owner {
+            Keeper::Buffer(lent) => {
+                let owner = Owner::Callback(Some(release), lent.0.as_ptr().cast());
+                // The block releases it.
+                wrap::wrap(&snapshot, owner).inspect(|_| core::mem::forget(lent))?
+            }
+            Keeper::Objects(objects) => {
+                // SAFETY: a reference of ours.
+                unsafe {
+                    let kept = NonNull::new_unchecked(objects.as_ptr());
+                    super::wrap::around_read(python, &snapshot, kept)?
+                }
+            }
+        };
+        Ok(Block::versioned(block))
+    }
+
+    /// Whether all elements lie in the buffer.
+    fn check_inside(&self, tensor: &Snapshot) -> Result<()> {
+        let Some(nbytes) = self.nbytes.filter(|_| !tensor.empty) else { return Ok(()) };
+        let end = |byte: i64| self.offset.checked_add_signed(byte);
+        match (end(tensor.byte_extent.0), end(tensor.byte_extent.1)) {
+            (Some(_), Some(end)) if end <= nbytes => Ok(()),
+            _ => {
+                let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
+                let error = error.value(tensor.byte_extent.1).limit(nbytes as i64);
+                Err(error.detail("the array interface reaches outside of its buffer, bytes"))
+            }
+        }
     }
 }
 
@@ -102,8 +157,8 @@ fn memory_for<T>() -> Result<NonNull<T>> {
 }
 
 /// # Safety
-/// `lent` is the buffer of `object`; on success it is the tensor's.
-unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Versioned> {
+/// `lent` is the buffer of `object`.
+unsafe fn over(python: Python, object: *mut PyObject, lent: Lent) -> Result<Versioned> {
     let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } = lent.view();
     let ndim = check_ndim(ndim)?;
     let format = match format.is_null() {
@@ -151,11 +206,10 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Ver
         strides: if strides.is_null() { null_mut() } else { steps.as_mut_ptr() },
         byte_offset: 0,
     };
-    let flags = if readonly != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
-    let mut snapshot = Snapshot::new();
+    let (read_only, owner) = (readonly != 0, Keeper::Buffer(lent));
+    let place = Place { data: buf, offset: 0, read_only, nbytes: None, owner };
     // SAFETY: a tensor of our own making, over arrays of `ndim` values.
-    unsafe { snapshot.read(&tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
-    Ok(Block::versioned(wrap::wrap(&snapshot, lent.owner())?))
+    unsafe { place.tensor(python, &tensor) }
 }
 
 /// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend

@@ -287,30 +287,30 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 ///
 /// # Safety
 /// `capsule` is a live object.
-#[inline]
+#[inline(never)]
 pub unsafe fn consume(
     python: Python,
     capsule: *mut PyObject,
     legacy_flags: u64,
 ) -> Result<Versioned> {
-    let section = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
-    let Some((begin, end)) = section else {
-        // SAFETY: the caller's word.
-        return unsafe { take(python, capsule, legacy_flags) };
-    };
+    let ends = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
     let mut section = CriticalSection([0; _]);
     // SAFETY: the caller's word; the section is ended where it was begun.
     unsafe {
-        begin(&raw mut section, capsule);
+        if let Some((begin, _)) = ends {
+            begin(&raw mut section, capsule);
+        }
         let taken = take(python, capsule, legacy_flags);
-        end(&raw mut section);
+        if let Some((_, end)) = ends {
+            end(&raw mut section);
+        }
         taken
     }
 }
 
 /// # Safety
 /// `capsule` is a live object that no other thread takes from meanwhile.
-#[inline]
+#[inline(always)]
 unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
     unsafe {

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use core::ptr::NonNull;
 
-use super::home::{self, Home};
+use super::home::{self, Home, Slot};
 use super::object::Owned;
 use super::raise::{raised, required};
 use super::symbols::{PyObject, Python};
@@ -25,66 +25,63 @@ pub enum Constant {
     DlDevice,
     /// `"copy"`
     Copy,
-    /// `("max_version",)`
-    MaxVersionOnly,
-    /// `(1, 3)`
-    Version,
     /// `"requires_grad"`
     RequiresGrad,
     /// `"stop_gradient"`
     StopGradient,
     /// `"is_neg"`
     IsNeg,
+    /// `("max_version",)`: the texts end here.
+    MaxVersionOnly,
+    /// `(1, 3)`
+    Version,
 }
 
 /// How many there are.
-pub const COUNT: usize = Constant::IsNeg as usize + 1;
+pub const COUNT: usize = Constant::Version as usize + 1;
 
-/// A constant, borrowed from the record of the interpreter.
-pub struct Kept(NonNull<PyObject>);
-
-impl Kept {
-    /// The object, borrowed.
-    #[inline]
-    pub fn as_ptr(&self) -> *mut PyObject {
-        self.0.as_ptr()
-    }
-
-    /// An owned reference.
-    pub fn share(&self, python: Python) -> Owned {
-        // SAFETY: live: the record has a reference.
-        unsafe { Owned::share(python, self.0) }
-    }
-}
-
-/// The constant, made where it is not there yet.
-pub fn get(python: Python, constant: Constant) -> Result<Kept> {
+/// The constant, made where it is not there yet; borrowed from the record of the interpreter.
+pub fn get(python: Python, constant: Constant) -> Result<NonNull<PyObject>> {
     of(python, home::here(python)?, constant)
 }
 
 /// As [`get`], of the record of the interpreter.
 #[inline]
-pub fn of(python: Python, home: &Home, constant: Constant) -> Result<Kept> {
-    let slot = home.constants.get(constant as usize).ok_or_else(raised)?;
-    slot.get(|| make(python, constant)).map(Kept)
+pub fn of(python: Python, home: &Home, constant: Constant) -> Result<NonNull<PyObject>> {
+    match home.constants.get(constant as usize).and_then(Slot::kept) {
+        Some(kept) => Ok(kept),
+        None => fill(python, home, constant),
+    }
 }
 
 #[cold]
 #[inline(never)]
+fn fill(python: Python, home: &Home, constant: Constant) -> Result<NonNull<PyObject>> {
+    home.constants.get(constant as usize).ok_or_else(raised)?.get(|| make(python, constant))
+}
+
 fn make(python: Python, constant: Constant) -> Result<Owned> {
     match constant {
-        Constant::Dlpack => text(python, c"__dlpack__"),
-        Constant::ExchangeApi => text(python, c"__dlpack_c_exchange_api__"),
-        Constant::RequiresGrad => text(python, c"requires_grad"),
-        Constant::StopGradient => text(python, c"stop_gradient"),
-        Constant::IsNeg => text(python, c"is_neg"),
-        Constant::Stream => text(python, c"stream"),
-        Constant::MaxVersion => text(python, c"max_version"),
-        Constant::DlDevice => text(python, c"dl_device"),
-        Constant::Copy => text(python, c"copy"),
-        Constant::MaxVersionOnly => tuple(python, &[text(python, c"max_version")?.as_ptr()]),
+        Constant::MaxVersionOnly => tuple(python, &[get(python, Constant::MaxVersion)?.as_ptr()]),
         Constant::Version => pair(python, DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()),
+        text => self::text(python, words(text)),
     }
+}
+
+/// The contents of a text.
+pub fn words(constant: Constant) -> &'static CStr {
+    const TEXTS: [&CStr; Constant::MaxVersionOnly as usize] = [
+        c"__dlpack__",
+        c"__dlpack_c_exchange_api__",
+        c"stream",
+        c"max_version",
+        c"dl_device",
+        c"copy",
+        c"requires_grad",
+        c"stop_gradient",
+        c"is_neg",
+    ];
+    TEXTS.get(constant as usize).copied().unwrap_or_default()
 }
 
 /// An interned text.

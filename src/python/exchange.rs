@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null_mut};
 
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
-use super::home;
+use super::home::Home;
 use super::object::Owned;
 use super::raise::{KindOf, aside, is, raised, refused, required};
 use super::symbols::{PyObject, Python};
@@ -49,12 +49,13 @@ pub unsafe fn of_type(
 /// `object` is live.
 pub unsafe fn from_object(
     python: Python,
+    home: &Home,
     object: *mut PyObject,
     stream: i64,
 ) -> Result<Option<Versioned>> {
     // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
     let table = unsafe {
-        let name = constants::of(python, home::here(python)?, Constant::ExchangeApi)?;
+        let name = constants::of(python, home, Constant::ExchangeApi)?;
         let kind = required(python.PyObject_Type(object))?;
         let found = python.attribute_of_type(kind.as_ptr(), name.as_ptr())?;
         let header = header_in(python, found);
@@ -76,7 +77,7 @@ pub unsafe fn from_object(
         let Some(tensor) = NonNull::new(tensor) else { return failed(python, object) };
         python.PyErr_Clear(); // of one that does not know that it succeeded
         let foreign = check_version(tensor.as_ptr()).is_err();
-        let literal = if foreign { Ok(true) } else { literal(python, object, tensor) };
+        let literal = if foreign { Ok(true) } else { literal(python, home, object, tensor) };
         match literal {
             Ok(true) if foreign || ordered(python, &table, tensor, stream).is_ok() => {
                 Ok(Some(tensor))
@@ -98,7 +99,12 @@ pub unsafe fn from_object(
 ///
 /// # Safety
 /// `object` is live, and `tensor` is its tensor, of major 1.
-unsafe fn literal(python: Python, object: *mut PyObject, tensor: Versioned) -> Result<bool> {
+unsafe fn literal(
+    python: Python,
+    home: &Home,
+    object: *mut PyObject,
+    tensor: Versioned,
+) -> Result<bool> {
     const WHOLE: [u8; 4] = [
         DLDataTypeCode::kDLInt as u8,
         DLDataTypeCode::kDLUInt as u8,
@@ -112,8 +118,8 @@ unsafe fn literal(python: Python, object: *mut PyObject, tensor: Versioned) -> R
             return Ok(true);
         }
         let kind = required(python.PyObject_Type(object))?;
-        check_negated(python, object, &kind)?;
-        Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, object, &kind)?)
+        check_negated(python, home, object, &kind)?;
+        Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, home, object, &kind)?)
     }
 }
 
@@ -121,41 +127,38 @@ unsafe fn literal(python: Python, object: *mut PyObject, tensor: Versioned) -> R
 ///
 /// # Safety
 /// `object` is live.
-unsafe fn watched(python: Python, object: *mut PyObject, kind: &Owned) -> Result<bool> {
+unsafe fn watched(
+    python: Python,
+    home: &Home,
+    object: *mut PyObject,
+    kind: &Owned,
+) -> Result<bool> {
     // SAFETY: the caller's word; references of ours.
     unsafe {
         for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)]
         {
-            let name = constants::of(python, home::here(python)?, constant)?;
-            if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_some() {
+            let name = constants::of(python, home, constant)?;
+            if python.type_has(kind.as_ptr(), name)? {
                 let found = required(python.PyObject_GetAttr(object, name.as_ptr()))?;
-                return Ok(truth(python, &found)? == watched);
+                return Ok(python.truth(found.as_ptr())? == watched);
             }
         }
     }
     Ok(false)
 }
 
-fn truth(python: Python, object: &Owned) -> Result<bool> {
-    // SAFETY: a reference of ours.
-    match unsafe { python.PyObject_IsTrue(object.as_ptr()) } {
-        -1 => Err(raised()),
-        truth => Ok(truth != 0),
-    }
-}
-
 /// As [`check_negated`], of an object that is not asked by the exchange API of its type.
 ///
 /// # Safety
 /// `object` is live.
-pub unsafe fn check_literal(python: Python, object: *mut PyObject) -> Result<()> {
+pub unsafe fn check_literal(python: Python, home: &Home, object: *mut PyObject) -> Result<()> {
     // SAFETY: the caller's word.
     unsafe {
         let kind = required(python.PyObject_Type(object))?;
-        let name = constants::get(python, Constant::ExchangeApi)?;
-        match python.attribute_of_type(kind.as_ptr(), name.as_ptr())? {
-            Some(_) => check_negated(python, object, &kind),
-            None => Ok(()),
+        let name = constants::of(python, home, Constant::ExchangeApi)?;
+        match python.type_has(kind.as_ptr(), name)? {
+            true => check_negated(python, home, object, &kind),
+            false => Ok(()),
         }
     }
 }
@@ -165,16 +168,21 @@ pub unsafe fn check_literal(python: Python, object: *mut PyObject) -> Result<()>
 ///
 /// # Safety
 /// `object` is live, and of the type.
-unsafe fn check_negated(python: Python, object: *mut PyObject, kind: &Owned) -> Result<()> {
+unsafe fn check_negated(
+    python: Python,
+    home: &Home,
+    object: *mut PyObject,
+    kind: &Owned,
+) -> Result<()> {
     // SAFETY: the caller's word; one positional argument, the object.
     unsafe {
-        let name = constants::of(python, home::here(python)?, Constant::IsNeg)?;
-        if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_none() {
+        let name = constants::of(python, home, Constant::IsNeg)?;
+        if !python.type_has(kind.as_ptr(), name)? {
             return Ok(());
         }
         let args = [object];
         let found = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 1, null_mut());
-        if !truth(python, &required(found)?)? {
+        if !python.truth(required(found)?.as_ptr())? {
             return Ok(());
         }
     }
@@ -231,10 +239,10 @@ unsafe fn failed(python: Python, object: *mut PyObject) -> Result<Option<Version
         let method = constants::get(python, Constant::Dlpack)?;
         let asked = aside(python, || {
             let kind = required(python.PyObject_Type(object))?;
-            python.attribute_of_type(kind.as_ptr(), method.as_ptr())
+            python.type_has(kind.as_ptr(), method)
         });
         match (asked, set) {
-            (Ok(Some(_)), _) => {
+            (Ok(true), _) => {
                 python.PyErr_Clear();
                 Ok(None)
             }

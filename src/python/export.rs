@@ -1,13 +1,13 @@
 //! `__dlpack__`: the request of a consumer, and the capsule for it.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
 use super::capsule;
 use super::constants::{self, Constant};
 use super::home;
 use super::object::{Owned, detached};
-use super::raise::{Text, refused, size};
+use super::raise::{Quoted, refused, size, utf8};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use super::{words, wrap};
@@ -81,7 +81,7 @@ pub unsafe fn parse(
         unsafe {
             for place in 0..size(python.PyTuple_Size(names))? {
                 let name = python.PyTuple_GetItem(names, place as isize);
-                let known = NAMES.iter().position(|(constant, _)| home::is_first(name, *constant));
+                let known = NAMES.iter().position(|&constant| home::is_first(name, constant));
                 let known = known.map_or_else(|| place_of_text(name), Ok)?;
                 if let Some(value) = values.get_mut(known) {
                     *value = args.add(place).read();
@@ -94,12 +94,8 @@ pub unsafe fn parse(
 }
 
 /// The keywords. Names in a call are interned: they are the very objects that are kept.
-const NAMES: [(Constant, &CStr); 4] = [
-    (Constant::MaxVersion, c"max_version"),
-    (Constant::Copy, c"copy"),
-    (Constant::DlDevice, c"dl_device"),
-    (Constant::Stream, c"stream"),
-];
+const NAMES: [Constant; 4] =
+    [Constant::MaxVersion, Constant::Copy, Constant::DlDevice, Constant::Stream];
 
 /// The place of a name in [`NAMES`] by its text.
 ///
@@ -108,15 +104,16 @@ const NAMES: [(Constant, &CStr); 4] = [
 #[inline(never)]
 unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
     let python = Python::get()?;
-    for (place, (constant, text)) in NAMES.iter().enumerate() {
-        constants::get(python, *constant)?; // for the next time
+    for (place, &constant) in NAMES.iter().enumerate() {
+        constants::get(python, constant)?; // for the next time
+        let text = constants::words(constant).as_ptr();
         // SAFETY: live texts.
-        if unsafe { python.PyUnicode_CompareWithASCIIString(name, text.as_ptr()) } == 0 {
+        if unsafe { python.PyUnicode_CompareWithASCIIString(name, text) } == 0 {
             return Ok(place);
         }
     }
     // SAFETY: the caller's word.
-    let name = unsafe { Text::of(python, name) }?;
+    let name = Quoted(unsafe { utf8(python, name) }?);
     let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
     Err(refused(python, python.PyExc_TypeError(), text))
 }
@@ -128,57 +125,29 @@ unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
 #[inline(always)]
 pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
     let given = |object| words::given(python, object);
-    let Keywords { stream, max_version, dl_device, copy } = *keywords;
-    // The usual ones: a version, or none.
-    if !(given(stream) | given(dl_device) | given(copy)) {
-        let major = match given(max_version) {
-            false => 0,
-            // SAFETY: the caller's word.
-            true => unsafe { words::pair(python, max_version, "max_version") }?[0],
-        };
-        return Ok(Request { major: u32::try_from(major).unwrap_or(0), ..Request::ANY });
-    }
-    // SAFETY: the caller's word.
-    unsafe { read_all(python, stream, max_version, dl_device, copy) }
-}
-
-/// # Safety
-/// As [`read`].
-#[inline(never)]
-unsafe fn read_all(
-    python: Python,
-    stream: *mut PyObject,
-    max_version: *mut PyObject,
-    dl_device: *mut PyObject,
-    copy: *mut PyObject,
-) -> Result<Request> {
-    let given = |object| words::given(python, object);
+    let &Keywords { stream, max_version, dl_device, copy } = keywords;
+    let mut request = Request::ANY;
     // SAFETY: the caller's word.
     unsafe {
-        let stream = match given(stream) {
-            false => stream::NONE,
-            true => python.number(stream)?,
-        };
-        let major = match given(max_version) {
-            false => 0,
-            true => words::pair(python, max_version, "max_version")?[0],
-        };
-        let device = match given(dl_device) {
-            false => None,
-            true => Some(words::pair(python, dl_device, "dl_device")?),
-        };
-        let copy = match given(copy) {
-            false => CopyPolicy::IfNeeded,
-            true => match python.PyObject_IsTrue(copy) {
-                0 => CopyPolicy::Never,
-                1 => CopyPolicy::Always,
-                _ => return Err(super::raise::raised()),
-            },
-        };
-        let major = u32::try_from(major).unwrap_or(0);
-        let device = device.map(|[device_type, device_id]| DLDevice { device_type, device_id });
-        Ok(Request { stream, major, device, copy, work_stream: null_mut() })
+        if given(stream) {
+            request.stream = python.number(stream)?;
+        }
+        if given(max_version) {
+            let [major, _] = words::pair(python, max_version, "max_version")?;
+            request.major = u32::try_from(major).unwrap_or(0);
+        }
+        if given(dl_device) {
+            let [device_type, device_id] = words::pair(python, dl_device, "dl_device")?;
+            request.device = Some(DLDevice { device_type, device_id });
+        }
+        if given(copy) {
+            request.copy = match python.truth(copy)? {
+                true => CopyPolicy::Always,
+                false => CopyPolicy::Never,
+            };
+        }
     }
+    Ok(request)
 }
 
 /// The capsule for a request of one of our tensors.
@@ -213,7 +182,7 @@ pub unsafe fn export_kept(
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
         match serves(python, kept, request) {
-            Ok(true) => present_here(python, kept, request.major),
+            Ok(true) => present(python, kept, request.major),
             other => export_copy(python, kept, request, other),
         }
     }
@@ -246,16 +215,6 @@ unsafe fn export_copy(
 #[inline(never)]
 unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
     // SAFETY: the caller's word.
-    unsafe { present_here(python, tensor, major) }
-}
-
-/// As [`present`], inlined.
-///
-/// # Safety
-/// As [`present`].
-#[inline(always)]
-unsafe fn present_here(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
-    // SAFETY: the caller's word.
     unsafe {
         let capsule = match major {
             0 => convert::to_legacy(tensor, LegacyPolicy::DLRS_LEGACY_REFUSE)
@@ -269,16 +228,6 @@ unsafe fn present_here(python: Python, tensor: Versioned, major: u32) -> Result<
     }
 }
 
-/// Where a request wants the tensor.
-///
-/// # Safety
-/// `tensor` is live.
-unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice) {
-    // SAFETY: the caller's word.
-    let found = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
-    (found, request.device.unwrap_or(found.device))
-}
-
 /// Whether the tensor itself meets the request; then the consumer's stream waits for it.
 ///
 /// # Safety
@@ -286,13 +235,14 @@ unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice)
 #[inline(always)]
 unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result<bool> {
     // SAFETY: the caller's word.
-    let (found, target) = unsafe { place_of(tensor, request) };
-    let serves = target == found.device && request.copy != CopyPolicy::Always;
-    if request.stream == stream::NONE && target.device_type == CPU.device_type {
-        return Ok(serves);
+    let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+    let target = request.device.unwrap_or(here);
+    let serves = target == here && request.copy != CopyPolicy::Always;
+    if request.stream != stream::NONE || target.device_type != CPU.device_type {
+        // SAFETY: the caller's word.
+        unsafe { order(python, tensor, request, serves) }?;
     }
-    // SAFETY: the caller's word.
-    unsafe { order(python, tensor, request, (&found, target), serves) }.map(|()| serves)
+    Ok(serves)
 }
 
 /// Makes the consumer's stream wait for the tensor itself, if that is exported.
@@ -300,13 +250,11 @@ unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result
 /// # Safety
 /// As [`serves`].
 #[inline(never)]
-unsafe fn order(
-    python: Python,
-    tensor: Versioned,
-    request: &Request,
-    (&DLTensor { device: here, data, .. }, target): (&DLTensor, DLDevice),
-    serves: bool,
-) -> Result<()> {
+unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bool) -> Result<()> {
+    // SAFETY: the caller's word.
+    let DLTensor { device: here, data, .. } =
+        unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
+    let target = request.device.unwrap_or(here);
     // The stream of a consumer that wants a copy in host memory is one of the device that has the
     // data. A copy is done when it is handed out, so nobody needs to wait.
     let copied_from = !serves && !stream::has_streams(target.device_type);
@@ -330,7 +278,8 @@ unsafe fn order(
 /// `tensor` is live and ours.
 unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    let (DLTensor { device: here, .. }, target) = unsafe { place_of(tensor, request) };
+    let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+    let target = request.device.unwrap_or(here);
     let shared = request.copy != CopyPolicy::Always && device_type::serves_cpu(here, target);
     if request.copy == CopyPolicy::Never && !shared {
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);

@@ -33,10 +33,16 @@ impl Slot {
     /// private dictionary no other code clears.
     #[inline]
     pub fn get(&self, make: impl FnOnce() -> Result<Owned>) -> Result<NonNull<PyObject>> {
-        match NonNull::new(self.0.load(Acquire)) {
+        match self.kept() {
             Some(kept) => Ok(kept),
             None => self.put(make()?),
         }
+    }
+
+    /// The object, if it was created.
+    #[inline]
+    pub fn kept(&self) -> Option<NonNull<PyObject>> {
+        NonNull::new(self.0.load(Acquire))
     }
 
     #[cold]

@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 
 use super::raise::{KindOf, aside, is, refused};
 use super::symbols::{PyObject, Python};
-use super::{array_interface, buffer, capsule, exchange, stream, wrap};
+use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
@@ -77,15 +77,18 @@ impl Wanted {
 /// # Safety
 /// `object` is live.
 unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
+    let home = home::here(python)?;
     // SAFETY: the caller's word throughout.
     unsafe {
         // It cannot be told where the tensor is wanted.
         let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
-        if by_table && let Some(tensor) = exchange::from_object(python, object, wanted.stream)? {
+        if by_table
+            && let Some(tensor) = exchange::from_object(python, home, object, wanted.stream)?
+        {
             return Ok(tensor);
         }
         let called = match wanted.may(protocol::DUNDER_DLPACK) {
-            true => call::call_dlpack(python, object, wanted),
+            true => call::call_dlpack(python, home, object, wanted),
             false => Ok(None),
         };
         let (tensor, named) = match called {
@@ -98,7 +101,7 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
         let drop = |_: &Error| wrap::release(python, tensor);
         // What one of ours says of its elements is so.
         if !by_table && block::of_versioned(tensor).is_none() {
-            exchange::check_literal(python, object).inspect_err(drop)?;
+            exchange::check_literal(python, home, object).inspect_err(drop)?;
         }
         if !named {
             order_unnamed(tensor, wanted).inspect_err(drop)?;

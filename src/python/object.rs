@@ -143,6 +143,28 @@ impl Python {
         }
     }
 
+    /// Whether an object's type has an attribute.
+    ///
+    /// # Safety
+    /// As [`Python::attribute_of_type`].
+    #[inline(never)]
+    pub unsafe fn type_has(self, kind: *mut PyObject, name: NonNull<PyObject>) -> Result<bool> {
+        // SAFETY: the caller's word.
+        unsafe { self.attribute_of_type(kind, name.as_ptr()) }.map(|found| found.is_some())
+    }
+
+    /// Whether an object is true.
+    ///
+    /// # Safety
+    /// `object` is live.
+    pub unsafe fn truth(self, object: *mut PyObject) -> Result<bool> {
+        // SAFETY: the caller's word.
+        match unsafe { self.PyObject_IsTrue(object) } {
+            -1 => Err(raised()),
+            truth => Ok(truth != 0),
+        }
+    }
+
     /// The value of an integer object.
     ///
     /// # Safety

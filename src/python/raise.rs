@@ -84,18 +84,6 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A text object in a message.
-pub struct Text<'a>(Quoted<'a>);
-
-impl Text<'_> {
-    /// # Safety
-    /// `text` is a live object, as long as the result is used.
-    pub unsafe fn of<'a>(python: Python, text: *mut PyObject) -> Result<Text<'a>> {
-        // SAFETY: the caller's word.
-        Ok(Text(Quoted(unsafe { utf8(python, text) }?)))
-    }
-}
-
 /// The bytes of a text object.
 ///
 /// # Safety
@@ -112,12 +100,6 @@ pub unsafe fn utf8<'a>(python: Python, text: *mut PyObject) -> Result<&'a [u8]> 
     }
 }
 
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
-    }
-}
-
 /// The name of an object's type, quoted.
 pub struct KindOf(pub Python, pub *mut PyObject);
 
@@ -130,9 +112,9 @@ impl fmt::Display for KindOf {
             let name = kind.and_then(|kind| {
                 Owned::new(python.PyObject_GetAttrString(kind.as_ptr(), c"__name__".as_ptr()))
             });
-            let text = name.as_ref().and_then(|name| Text::of(python, name.as_ptr()).ok());
+            let text = name.as_ref().and_then(|name| utf8(python, name.as_ptr()).ok());
             match text {
-                Some(text) => write!(out, "'{text}'"),
+                Some(text) => write!(out, "'{}'", Quoted(text)),
                 None => {
                     python.PyErr_Clear();
                     out.write_str("object")

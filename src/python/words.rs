@@ -34,6 +34,7 @@ pub unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) ->
 ///
 /// # Safety
 /// As [`pair`].
+#[cold]
 #[inline(never)]
 unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
     let mut found = [0i64; 2];
@@ -72,7 +73,7 @@ unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) ->
 ///
 /// # Safety
 /// `object` is live.
-#[inline(always)]
+#[inline(never)]
 unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> {
     // SAFETY: the caller's word; a tuple's items live as long as it does.
     unsafe {

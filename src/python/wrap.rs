@@ -12,37 +12,25 @@ use crate::tensor::block::{self, Block, Kept, Owner};
 use crate::tensor::{Legacy, Versioned, share, wrap};
 use crate::validate::{Level, Rules, Snapshot};
 
-/// A reference to an object that has still to be taken, and that [`Keep::taken`] takes.
-pub struct Keep {
-    object: NonNull<PyObject>,
-    home: &'static Home,
+/// The owner of a block that keeps `object`, whose reference [`taken`] then takes.
+#[inline(always)]
+fn owner(object: NonNull<PyObject>, home: &'static Home) -> Owner {
+    let (object, runtime) = (object.as_ptr().cast(), from_ref(home).cast());
+    Owner::Object(Kept { free: let_go, object, runtime })
 }
 
-impl Keep {
-    /// Nothing is taken yet.
-    #[inline(always)]
-    pub fn new(python: Python, object: NonNull<PyObject>) -> Result<Keep> {
-        Ok(Keep { object, home: home::here(python)? })
-    }
-
-    /// The owner of a block, whose reference [`Keep::taken`] then takes.
-    pub fn owner(&self) -> Owner {
-        let runtime = from_ref(self.home).cast();
-        Owner::Object(Kept { free: let_go, object: self.object.as_ptr().cast(), runtime })
-    }
-
-    /// There is a block with this owner: it has its reference now.
-    pub fn taken(self, python: Python) {
-        // SAFETY: attached; the object is live, by the word of who made this.
-        unsafe { python.Py_IncRef(self.object.as_ptr()) };
-        core::mem::forget(self.home.life());
-    }
+/// There is a block with this [`owner`]: it has its reference now.
+#[inline(always)]
+fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
+    // SAFETY: attached; the object is live, by the word of who has made the block.
+    unsafe { python.Py_IncRef(object.as_ptr()) };
+    core::mem::forget(home.life());
 }
 
 /// Lets an object go, attached to its interpreter, or leaves it alone. What it takes with it may be
 /// Python code.
 unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
-    // SAFETY: what `Keep::owner` put there, once.
+    // SAFETY: what [`owner`] put there, once.
     let life = unsafe { Life::of(&*runtime.cast::<Home>()) };
     // SAFETY: attached to the interpreter of the object, whose reference it is.
     life.attach(|python| unsafe { python.Py_DecRef(object.cast()) });
@@ -55,7 +43,7 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
 /// `tensor` is live and not used again.
 #[inline(never)]
 pub unsafe fn release(python: Python, tensor: Versioned) {
-    // SAFETY: the caller's word; an object that goes is one that `Keep::owner` put there.
+    // SAFETY: the caller's word; an object that goes is one that [`owner`] put there.
     aside(python, || unsafe {
         match block::of_versioned(tensor) {
             Some(block) => block::drop_reference_by(block.as_ptr(), |kept| {
@@ -99,15 +87,16 @@ pub unsafe fn around(
     object: NonNull<PyObject>,
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
-    let keep = Keep::new(python, object)?;
+    let home = home::here(python)?;
+    let owner = owner(object, home);
     // SAFETY: the caller's word.
     let block = unsafe {
-        match block::around(tensor, flags, keep.owner()) {
+        match block::around(tensor, flags, owner) {
             Ok(block) => block,
-            Err(left) => wrap::wrap_checked(tensor, flags, keep.owner(), RULES, left)?,
+            Err(left) => wrap::wrap_checked(tensor, flags, owner, RULES, left)?,
         }
     };
-    keep.taken(python);
+    taken(python, object, home);
     Ok(block)
 }
 
@@ -120,8 +109,6 @@ pub unsafe fn around_read(
     tensor: &Snapshot,
     object: NonNull<PyObject>,
 ) -> Result<NonNull<Block>> {
-    let keep = Keep::new(python, object)?;
-    let block = wrap::wrap(tensor, keep.owner())?;
-    keep.taken(python);
-    Ok(block)
+    let home = home::here(python)?;
+    wrap::wrap(tensor, owner(object, home)).inspect(|_| taken(python, object, home))
 }

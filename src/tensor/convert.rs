@@ -40,13 +40,26 @@ pub unsafe fn from_usual_legacy(
 ) -> core::result::Result<Versioned, Left> {
     // SAFETY: the caller's word.
     unsafe {
-        // The legacy reference to a live block of ours becomes a versioned one.
-        if let Some(block) = block::of_legacy(tensor)
-            && block.as_ref().flags().load(Relaxed) == flags
-        {
-            return Ok(Block::versioned(block));
+        match own_legacy(tensor, flags) {
+            Some(versioned) => Ok(versioned),
+            None => {
+                let made = block::around(described(tensor), flags, Owner::Legacy(tensor));
+                made.map(Block::versioned)
+            }
         }
-        block::around(described(tensor), flags, Owner::Legacy(tensor)).map(Block::versioned)
+    }
+}
+
+/// The versioned tensor of a block of ours with these flags: the legacy reference becomes its.
+///
+/// # Safety
+/// `tensor` is live.
+#[inline(always)]
+unsafe fn own_legacy(tensor: Legacy, flags: u64) -> Option<Versioned> {
+    // SAFETY: the caller's word; the block is live.
+    unsafe {
+        let block = block::of_legacy(tensor)?;
+        (block.as_ref().flags().load(Relaxed) == flags).then(|| Block::versioned(block))
     }
 }
 
@@ -57,9 +70,9 @@ pub unsafe fn from_usual_legacy(
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
-        match from_usual_legacy(tensor, flags) {
-            Ok(versioned) => Ok(versioned),
-            Err(left) => checked_legacy(tensor, flags, left).map(Block::versioned),
+        match own_legacy(tensor, flags) {
+            Some(versioned) => Ok(versioned),
+            None => boxed_legacy(tensor, flags).map(Block::versioned),
         }
     }
 }
@@ -68,6 +81,7 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
 ///
 /// # Safety
 /// `tensor` is live; on success the block owns the caller's reference.
+#[inline(never)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     unsafe {

@@ -1,15 +1,16 @@
 //! Calls `__dlpack__` with the keywords that are needed, and with fewer if it rejects them.
 
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
 use super::Wanted;
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
+use crate::device_type::CPU;
 use crate::error::Result;
 use crate::import::Import;
 use crate::python::array_interface::numbers;
 use crate::python::constants::{self, Constant, integer, pair, text, tuple};
-use crate::python::home::{self, Home};
+use crate::python::home::Home;
 use crate::python::raise::{is, raised, required};
 use crate::python::{Owned, PyObject, Python, stream};
 
@@ -20,10 +21,10 @@ use crate::python::{Owned, PyObject, Python, stream};
 /// `object` is live.
 pub(super) unsafe fn call_dlpack(
     python: Python,
+    home: &Home,
     object: *mut PyObject,
     wanted: &Wanted,
 ) -> Result<Option<(Owned, bool)>> {
-    let home = home::here(python)?;
     let method = constants::of(python, home, Constant::Dlpack)?;
     // SAFETY: the caller's word.
     let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
@@ -47,7 +48,7 @@ pub(super) unsafe fn call_dlpack(
         let made = unsafe {
             match plain {
                 true => call_plain(python, home, method.as_ptr(), object)?,
-                false => Keywords::new(python, &row())?.call(python, method.as_ptr(), object),
+                false => call(python, object, &row())?,
             }
         };
         if let Some(made) = made {
@@ -201,60 +202,45 @@ pub(super) struct Asked {
     pub(super) copy: Option<bool>,
 }
 
-/// The most keywords of `__dlpack__`.
-const KEYWORDS_MOST: usize = 4;
-
-/// The same as Python's objects, and their names.
-pub(super) struct Keywords {
-    names: Owned,
-    values: [Option<Owned>; KEYWORDS_MOST],
-}
-
-impl Keywords {
-    pub(super) fn new(python: Python, asked: &Asked) -> Result<Self> {
-        let mut values = [const { None }; KEYWORDS_MOST];
-        let mut names = [null_mut(); KEYWORDS_MOST];
-        let mut n = 0;
-        let mut add = |name, value| {
-            if let (Some(text), Some(slot)) = (names.get_mut(n), values.get_mut(n)) {
-                // A constant, which lives as long as the interpreter.
-                (*text, *slot) = (constants::get(python, name)?.as_ptr(), Some(value));
-                n += 1;
-            }
-            Ok(())
-        };
-        if let Some(stream) = asked.stream {
-            add(Constant::Stream, integer(python, stream)?)?;
+/// Calls `__dlpack__` with these; `None` when that raised.
+///
+/// # Safety
+/// `object` is live.
+#[inline(never)]
+pub(super) unsafe fn call(
+    python: Python,
+    object: *mut PyObject,
+    asked: &Asked,
+) -> Result<Option<Owned>> {
+    const NAMES: [Constant; 4] =
+        [Constant::Stream, Constant::MaxVersion, Constant::DlDevice, Constant::Copy];
+    // Constants live as long as the interpreter.
+    let kept = |constant| constants::get(python, constant).map(NonNull::as_ptr);
+    let DLDevice { device_type, device_id } = asked.device.unwrap_or(CPU);
+    let device = asked.device.map(|_| pair(python, device_type.into(), device_id.into()));
+    let stream = asked.stream.map(|stream| integer(python, stream)).transpose()?;
+    let version = asked.version.then(|| kept(Constant::Version)).transpose()?;
+    let device = device.transpose()?;
+    // SAFETY: attached; an object of Python's own.
+    let copy = asked.copy.map(|copy| unsafe { required(python.PyBool_FromLong(copy.into())) });
+    let copy = copy.transpose()?;
+    let [stream, device, copy] = [&stream, &device, &copy].map(|made| made.as_ref());
+    let values =
+        [stream.map(Owned::as_ptr), version, device.map(Owned::as_ptr), copy.map(Owned::as_ptr)];
+    let (mut args, mut names, mut n) = ([object; 1 + NAMES.len()], [null_mut(); NAMES.len()], 0);
+    for (name, value) in NAMES.into_iter().zip(values) {
+        if let (Some(value), Some(text), Some(slot)) =
+            (value, names.get_mut(n), args.get_mut(n + 1))
+        {
+            (*text, *slot) = (kept(name)?, value);
+            n += 1;
         }
-        if asked.version {
-            let version = constants::get(python, Constant::Version)?.share(python);
-            add(Constant::MaxVersion, version)?;
-        }
-        if let Some(DLDevice { device_type, device_id }) = asked.device {
-            add(Constant::DlDevice, pair(python, device_type.into(), device_id.into())?)?;
-        }
-        if let Some(copy) = asked.copy {
-            // SAFETY: attached; an object of Python's own.
-            add(Constant::Copy, unsafe { required(python.PyBool_FromLong(copy.into())) }?)?;
-        }
-        Ok(Keywords { names: tuple(python, names.get(..n).unwrap_or_default())?, values })
     }
-
-    /// # Safety
-    /// `method` and `object` are live.
-    pub(super) unsafe fn call(
-        &self,
-        python: Python,
-        method: *mut PyObject,
-        object: *mut PyObject,
-    ) -> Option<Owned> {
-        let mut args = [object; 1 + KEYWORDS_MOST];
-        for (to, from) in args.iter_mut().skip(1).zip(self.values.iter().flatten()) {
-            *to = from.as_ptr();
-        }
-        let any = self.values.first().is_some_and(Option::is_some);
-        let names = if any { self.names.as_ptr() } else { null_mut() };
-        // SAFETY: one positional argument, the object, and as many values as there are names.
-        unsafe { Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names)) }
+    let names = tuple(python, names.get(..n).unwrap_or_default())?;
+    let names = if n == 0 { null_mut() } else { names.as_ptr() };
+    // SAFETY: one positional argument, the object, and as many values as there are names.
+    unsafe {
+        let method = kept(Constant::Dlpack)?;
+        Ok(Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names)))
     }
 }

@@ -3,7 +3,7 @@
 use core::ptr::with_exposed_provenance_mut;
 
 use super::Wanted;
-use super::call::{Asked, Keywords, lacks, stream_to_name};
+use super::call::{Asked, call, lacks, stream_to_name};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options, Streams};
 use crate::device_type::{CPU, host_reachable};
@@ -107,8 +107,7 @@ unsafe fn ask_for_copy(
     unsafe {
         let stream = stream_to_name(python, object, wanted)?.with_device;
         let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
-        let keywords = Keywords::new(python, &asked)?;
-        let Some(capsule) = keywords.call(python, method.as_ptr(), object) else {
+        let Some(capsule) = call(python, object, &asked)? else {
             if is(python, Python::PyExc_TypeError) {
                 python.PyErr_Clear();
             } else if !lacks(python, object, method.as_ptr()) {
