@@ -168,7 +168,7 @@ unsafe impl arg::Sized32 for dlrs_import_options {
     const EARLIER: &'static [usize] = &[offset_of!(dlrs_import_options, device_types)];
 }
 
-pub(super) const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
+const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     struct_size: 0,
     level: 0,
     copy: 0,
@@ -203,8 +203,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
 
 /// # Safety
 /// The pointers in `options` are NULL or live.
-#[inline(always)]
-pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
+unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
         level => level_of(level)?,
@@ -290,7 +289,7 @@ pub unsafe extern "C" fn dlrs_import_take(
 /// # Safety
 /// `options` is NULL or live.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
+pub(super) unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
     // SAFETY: the caller's word.
     unsafe { import_of(&arg::options(options, OPTIONS)?.unwrap_or(NO_OPTIONS)).of(OPTIONS) }
 }

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
-use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
+use super::convert::{dlrs_import_options, read_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -310,9 +310,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(unknown(flags, protocols, reserved));
     }
     // SAFETY: the caller's word.
-    let import = unsafe { arg::options(options.import_options, Arg::options)? };
-    // SAFETY: as above.
-    let mut import = unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?;
+    let mut import = unsafe { read_options(options.import_options) }?;
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
     let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
     Ok(Wanted {

@@ -66,7 +66,25 @@ pub unsafe fn from_object(
         let Ok(table) = find(header, DLPACK_MAJOR_VERSION) else { return Ok(None) };
         read(table)
     };
-    let Ok(table) = table else { return Ok(None) };
+    match table {
+        // SAFETY: the caller's word; a table of the object's type.
+        Ok(table) => unsafe { by_table(python, home, object, &table, stream) },
+        Err(_) => Ok(None),
+    }
+}
+
+/// As [`from_object`], by the table of its type.
+///
+/// # Safety
+/// As [`from_object`]; the table is that of its type.
+#[inline(never)]
+unsafe fn by_table(
+    python: Python,
+    home: &Home,
+    object: *mut PyObject,
+    table: &DLPackExchangeAPI,
+    stream: i64,
+) -> Result<Option<Versioned>> {
     let Some(export) = table.managed_tensor_from_py_object_no_sync else { return Ok(None) };
     let mut tensor = null_mut();
     // SAFETY: the table's contract: an object of its type, and a variable.
@@ -79,7 +97,7 @@ pub unsafe fn from_object(
         let foreign = check_version(tensor.as_ptr()).is_err();
         let literal = if foreign { Ok(true) } else { literal(python, home, object, tensor) };
         match literal {
-            Ok(true) if foreign || ordered(python, &table, tensor, stream).is_ok() => {
+            Ok(true) if foreign || ordered(python, table, tensor, stream).is_ok() => {
                 Ok(Some(tensor))
             }
             // `__dlpack__` rejects such tensors, and orders streams itself.

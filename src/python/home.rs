@@ -284,7 +284,7 @@ impl Life {
                 return false;
             }
             let body = || aside(python, || body(python));
-            let current = python.attached().then(|| python.PyInterpreterState_Get());
+            let current = python.attached_here().then(|| python.PyInterpreterState_Get());
             if current == Some(interpreter) {
                 body();
                 return true;

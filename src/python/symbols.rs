@@ -138,8 +138,14 @@ impl Python {
 
     /// Whether this thread may call Python, which then runs: no thread has a state before it has
     /// begun, nor after its end.
-    #[inline]
+    #[inline(never)]
     pub fn attached(self) -> bool {
+        self.attached_here()
+    }
+
+    /// As [`Python::attached`], inlined.
+    #[inline(always)]
+    pub fn attached_here(self) -> bool {
         let current = self.PyThreadState_GetUnchecked().or(self._PyThreadState_UncheckedGet());
         let Some(current) = current else { return self.checked() };
         // SAFETY: both may be called at any time, on any thread.

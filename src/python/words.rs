@@ -101,6 +101,7 @@ impl Wanted {
     ///
     /// # Safety
     /// The objects are NULL or live.
+    #[inline]
     pub unsafe fn ask(
         &mut self,
         python: Python,
@@ -108,14 +109,7 @@ impl Wanted {
         copy: *mut PyObject,
     ) -> Result<()> {
         if given(python, copy) {
-            self.import.policy = match copy {
-                copy if copy == python._Py_TrueStruct() => CopyPolicy::Always,
-                copy if copy == python._Py_FalseStruct() => CopyPolicy::Never,
-                _ => {
-                    let error = Error::new(DLRS_BAD_ARG);
-                    return Err(error.option("copy (True, False or None)"));
-                }
-            };
+            self.import.policy = read_copy(python, copy)?;
         }
         if given(python, device) {
             // SAFETY: the caller's word.
@@ -125,8 +119,17 @@ impl Wanted {
     }
 }
 
+fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
+    match copy {
+        copy if copy == python._Py_TrueStruct() => Ok(CopyPolicy::Always),
+        copy if copy == python._Py_FalseStruct() => Ok(CopyPolicy::Never),
+        _ => Err(Error::new(DLRS_BAD_ARG).option("copy (True, False or None)")),
+    }
+}
+
 /// # Safety
 /// `device` is live.
+#[inline(never)]
 unsafe fn read_device(python: Python, device: *mut PyObject) -> Result<DLDevice> {
     // SAFETY: the caller's word; the text lives as long as the object.
     unsafe {

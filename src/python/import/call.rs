@@ -25,62 +25,71 @@ pub(super) unsafe fn call_dlpack(
     object: *mut PyObject,
     wanted: &Wanted,
 ) -> Result<Option<(Owned, bool)>> {
-    let method = constants::of(python, home, Constant::Dlpack)?;
+    let Import { device, policy, .. } = wanted.import;
+    let plain = wanted.stream == stream::NONE && device.is_none() && policy != CopyPolicy::Never;
+    // SAFETY: the caller's word.
+    unsafe {
+        if plain && let Some(made) = call_plain(python, home, object)? {
+            return Ok(Some((made, false)));
+        }
+        call_rows(python, object, wanted, plain)
+    }
+}
+
+/// As [`call_dlpack`], of any request. Where it is `plain`, that call was made, and has raised.
+///
+/// # Safety
+/// `object` is live.
+#[inline(never)]
+unsafe fn call_rows(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+    plain: bool,
+) -> Result<Option<(Owned, bool)>> {
     // SAFETY: the caller's word.
     let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
     let Import { device, policy, .. } = wanted.import;
     let copy = (policy == CopyPolicy::Never).then_some(false);
     let bare = Asked { version: false, stream, device: None, copy: None };
     let versioned = Asked { version: true, ..bare };
-    // Newest first.
-    const ROWS: usize = 3;
-    for n in 0..ROWS {
+    let newest = Asked { stream: with_device, device, copy, ..versioned };
+    for (n, row) in [newest, versioned, bare].iter().enumerate() {
         if n == 1 && device.is_none() && copy.is_none() {
             continue;
         }
-        let plain = n == 0 && with_device.is_none() && device.is_none() && copy.is_none();
-        let row = || match n {
-            0 => Asked { stream: with_device, device, copy, ..versioned },
-            1 => versioned,
-            _ => bare,
-        };
         // SAFETY: the caller's word.
-        let made = unsafe {
-            match plain {
-                true => call_plain(python, home, method.as_ptr(), object)?,
-                false => call(python, object, &row())?,
-            }
+        let made = match plain && n == 0 {
+            true => None,
+            false => unsafe { call(python, object, row) }?,
         };
         if let Some(made) = made {
-            return Ok(Some((made, !plain && row().stream.is_some())));
+            return Ok(Some((made, row.stream.is_some())));
         }
         // NumPy rejects any other device: then the library copies.
         let elsewhere = n == 0 && device.is_some() && is(python, Python::PyExc_BufferError);
-        if (elsewhere || is(python, Python::PyExc_TypeError)) && n + 1 < ROWS {
+        if !(elsewhere || is(python, Python::PyExc_TypeError)) {
+            break;
+        }
+        if row.version {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
-            continue;
         }
-        // SAFETY: as above.
-        return match unsafe { lacks(python, object, method.as_ptr()) } {
-            true => Ok(None),
-            false => Err(raised()),
-        };
     }
-    Err(raised())
+    // SAFETY: the caller's word.
+    match unsafe { lacks(python, object, constants::get(python, Constant::Dlpack)?.as_ptr()) } {
+        true => Ok(None),
+        false => Err(raised()),
+    }
 }
 
 /// The usual call, `__dlpack__(max_version=(1, 3))`, which needs nothing new.
 ///
 /// # Safety
-/// `method` and `object` are live.
+/// `object` is live.
 #[inline]
-unsafe fn call_plain(
-    python: Python,
-    home: &Home,
-    method: *mut PyObject,
-    object: *mut PyObject,
-) -> Result<Option<Owned>> {
+unsafe fn call_plain(python: Python, home: &Home, object: *mut PyObject) -> Result<Option<Owned>> {
+    let method = constants::of(python, home, Constant::Dlpack)?.as_ptr();
     let version = constants::of(python, home, Constant::Version)?;
     let names = constants::of(python, home, Constant::MaxVersionOnly)?;
     let args = [object, version.as_ptr()];
