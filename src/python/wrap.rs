@@ -88,12 +88,11 @@ pub unsafe fn around(
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let home = home::here(python)?;
-    let owner = owner(object, home);
     // SAFETY: the caller's word.
     let block = unsafe {
-        match block::around(tensor, flags, owner) {
+        match block::around(tensor, flags, owner(object, home)) {
             Ok(block) => block,
-            Err(left) => wrap::wrap_checked(tensor, flags, owner, RULES, left)?,
+            Err(left) => wrap::wrap_checked(tensor, flags, owner(object, home), RULES, left)?,
         }
     };
     taken(python, object, home);
