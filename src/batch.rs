@@ -1,6 +1,7 @@
 //! Batched copies, and copies from and to plain bytes.
 
-use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams};
+use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams, route};
+use crate::device::backend::{Transfer, Transfers};
 use crate::dtype;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
@@ -9,8 +10,8 @@ use crate::validate::Snapshot;
 /// Copies `n` pairs; all errors except a device's are reported before the first byte is written. On
 /// failure returns which pair it was.
 ///
-/// A pair is read and checked twice, since `n` plans would need memory: a change by another thread
-/// in between can be rejected late, or copied, but not wrongly.
+/// A pair is read and checked twice or more, since `n` plans would need memory: a change by another
+/// thread in between can be rejected late, or copied, but not wrongly.
 ///
 /// # Safety
 /// Every pair is live and stays as it is during the call.
@@ -30,18 +31,71 @@ pub unsafe fn copy_batch(
         }
     }
     let scratch = Scratch::new(nbytes).map_err(|error| (n, error))?;
-    for index in 0..n {
-        let copied = make(index, &mut job).and_then(|moves| match moves {
-            false => Ok(()),
-            // SAFETY: the caller's word; the scratch memory is large enough.
-            true if job.scratch_nbytes <= nbytes => unsafe {
-                copy::run(&mut job, &scratch, options)
-            },
-            true => copy::finish(&mut job, options),
-        });
-        copied.of(args[1]).map_err(|error| (index, error))?;
+    let mut pairs = Pairs { n, make: &make, job, at: 0, error: None };
+    pairs.go_to(0);
+    while pairs.at < n {
+        let copied = match (pairs.error.take(), pairs.job.scratch_nbytes) {
+            (Some(error), _) => Err(error),
+            // SAFETY: the caller's word.
+            (None, None) => unsafe { route::execute_all(&mut pairs, options) },
+            (None, more) => {
+                let job = &mut pairs.job;
+                // SAFETY: the caller's word; the scratch memory is large enough.
+                let alone = match more <= nbytes {
+                    true => unsafe { copy::run(job, &scratch, options) },
+                    false => copy::finish(job, options),
+                };
+                alone.map(|()| {
+                    pairs.go_to(pairs.at.wrapping_add(1));
+                })
+            }
+        };
+        copied.of(args[1]).map_err(|error| (pairs.at, error))?;
     }
     Ok(())
+}
+
+/// The pairs of a batch that have bytes to copy, one at a time.
+struct Pairs<'a> {
+    n: usize,
+    make: &'a dyn Fn(usize, &mut Job) -> Result<bool>,
+    /// The copy of the pair at `at`.
+    job: Job,
+    at: usize,
+    /// Why that pair cannot be copied.
+    error: Option<Error>,
+}
+
+impl Transfers for Pairs<'_> {
+    fn current(&mut self) -> &mut Transfer {
+        &mut self.job.transfer
+    }
+
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn left(&self) -> usize {
+        self.n.saturating_sub(self.at).saturating_sub(1)
+    }
+
+    /// Where source and destination share memory, the pair is copied alone.
+    fn go_to(&mut self, index: usize) -> bool {
+        self.error = None;
+        for at in index..self.n {
+            self.at = at;
+            match (self.make)(at, &mut self.job) {
+                Ok(false) => {}
+                Ok(true) => return self.job.scratch_nbytes.is_none(),
+                Err(error) => {
+                    self.error = Some(error);
+                    return false;
+                }
+            }
+        }
+        self.at = self.n;
+        false
+    }
 }
 
 /// # Safety

@@ -76,7 +76,8 @@ const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 /// A copy that has been checked: it can only fail because memory is exhausted, or by a device
 /// error.
 pub struct Job {
-    transfer: Transfer,
+    /// The copy.
+    pub transfer: Transfer,
     /// Bytes of the temporary, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
 }

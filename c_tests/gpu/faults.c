@@ -529,6 +529,21 @@ static int32_t copy_batch(void) {
   return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
 }
 static int batch_good(void) { return out_good() && target_good(); }
+/* Both rows, which one call of CUDA's driver copies. */
+static int32_t copy_rows(void) {
+  static DLManagedTensorVersioned rows[2][2];
+  static int64_t three[1] = {3};
+  for (int i = 0; i < 4; ++i) {
+    DLTensor bare = t_describe((i / 2 ? S.out0.data : S.dev0.data) + 3 * (i % 2), F32, 1, three, NULL);
+    bare.device = DEV(0);
+    rows[i / 2][i % 2] = t_managed(bare, 0);
+  }
+  const DLManagedTensorVersioned *from[2] = {&rows[0][0], &rows[0][1]};
+  DLManagedTensorVersioned *to[2] = {&rows[1][0], &rows[1][1]};
+  S.options.src_stream = S.options.dst_stream = S.stream0;
+  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
+}
+static int32_t copy_rows_async(void) { return async(copy_rows); }
 
 static const scenario scenarios[] = {
     {"device_count", count, count_good, nothing, NULL, 0},
@@ -568,6 +583,8 @@ static const scenario scenarios[] = {
     {"copy device to pinned", d2pinned, any, nothing, NULL, 0},
     {"copy managed to device", managed2d, out_good, nothing, NULL, 0},
     {"copy_batch", copy_batch, batch_good, nothing, NULL, 0},
+    {"copy_batch together", copy_rows, out_good, nothing, NULL, 0},
+    {"copy_batch together, async", copy_rows_async, out_later, nothing, NULL, 0},
     {"clone to a device", clone_h2d, made_good, release, NULL, 0},
     {"clone to the host", clone_d2h, made_good, release, NULL, 0},
     {"clone on a device", clone_d2d, made_good, release, NULL, 0},

@@ -290,6 +290,13 @@ static void dropped(int32_t type) {
       if (settled(dlrs_clone(there, device(type), &options, &other, ERR)) == DLRS_OK) dlrs_release(other);
       settled(dlrs_copy(there, &target.managed, NULL, ERR));
       settled(dlrs_copy(&host.managed, there, NULL, ERR));
+      if (dlrs_clone(there, device(type), NULL, &other, ERR) == DLRS_OK) {
+        const DLManagedTensorVersioned *from[2] = {there, &host.managed};
+        DLManagedTensorVersioned *to[2] = {other, &target.managed};
+        options.src_stream = stream;
+        settled(dlrs_copy_batch(2, from, to, &options, NULL, ERR));
+        dlrs_release(other);
+      }
       dlrs_release(there);
     }
     settled(dlrs_stream_sync(device(type), stream, ERR));

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The device layer on the stand-in drivers: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]
 #   the stand-in itself; test_gpu_backend; the catalogue's rows D and what of K concerns devices; the
-#   order of streams, and what is recorded for tensors, in C and C++; the sweep of failing driver calls; threads;
-#   drivers that are missing, broken, or lack a function; the catalogue and the sweep once more under valgrind (not with NO_VALGRIND=1).
+#   order of streams, batches, and what is recorded for tensors, in C and C++; the sweep of failing driver calls; threads;
+#   drivers that are missing, broken, or lack a function; the catalogue, batches and the sweep once more under valgrind (not with NO_VALGRIND=1).
 # FAULTS_STEP=N sweeps every N-th code only, FAULTS_STEP=1 all of them everywhere. The last line is "N passed, N failed".
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]"; exit 2; }
@@ -58,7 +58,7 @@ shared="$here/gpu.c $here/../harness.c $here/../inject.c"
 compile test_standin "$here/../standin/test_standin.c" || exit 1
 compile test_gpu_backend "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
-for name in catalogue_d faults threads order ready; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
+for name in catalogue_d faults threads order ready batch; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
 for name in gpu ../harness ../inject; do ${CC:-gcc} -std=gnu11 -g -O1 -I "$include" -I "$here/.." -c "$here/$name.c" -o "$out/$(basename $name).o" || exit 1; done
 ${CXX:-g++} -std=c++17 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/.." "$here/ready_hpp.cpp" "$out/gpu.o" "$out/harness.o" \
     "$out/inject.o" "$@" -o "$out/ready_hpp" -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl || exit 1
@@ -78,6 +78,7 @@ for face in cuda hip5 hip6 hip7; do
     step "catalogue_d $face" "$out/catalogue_d" "$(vendor $face)"
     step "order $face" "$out/order" "$(vendor $face)"
     step "ready $face" "$out/ready" "$(vendor $face)"
+    step "batch $face" "$out/batch" "$(vendor $face)"
     step "ready_hpp $face" "$out/ready_hpp" "$(vendor $face)"
     # HIP's versions differ little: every code for one of them, some for the others.
     case $face in hip5 | hip7) some=7 ;; *) some=1 ;; esac
@@ -113,6 +114,8 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
     export LD_LIBRARY_PATH="$standins/cuda"
     step "valgrind catalogue_d" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/catalogue_d" cuda
+    step "valgrind batch" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
+        "$out/batch" cuda few
     step "valgrind faults" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/faults" cuda 29
     unset LD_LIBRARY_PATH

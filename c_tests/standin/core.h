@@ -214,6 +214,7 @@ typedef struct copy2d {
   size_t dst_pitch, src_pitch, width, height;
   int dst_kind, src_kind, peer;
 } copy2d;
+int copy_check(const copy2d *copy, void *stream);
 int copy_enqueue(const copy2d *copy, void *stream);
 int alloc_enqueue(size_t nbytes, void *stream, void **out);
 int free_enqueue(void *address, void *stream);

@@ -7,10 +7,13 @@
 #undef cuMemPrefetchAsync
 #undef cuMemAdvise
 #undef cuStreamGetCtx
+#undef cuMemcpyBatchAsync
 #if CUDA_VERSION >= 13000
 CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 CUresult cuMemAdvise(CUdeviceptr, size_t, CUmem_advise, CUdevice);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
+CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *, size_t *, size_t,
+                            size_t *, CUstream);
 #endif
 #else
 #include "cuda_types.h"
@@ -392,6 +395,51 @@ EXPORT CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t nbytes, C
   copy2d copy = {ADDRESS(dst), ADDRESS(src), nbytes, nbytes, nbytes, 1, 4, 4, 0};
   ANSWER(copy_enqueue(&copy, stream));
 }
+
+#if !defined(VENDOR_HEADERS) || CUDA_VERSION >= 12080
+static int apart(CUdeviceptr a, size_t a_nbytes, CUdeviceptr b, size_t b_nbytes) {
+  return a + a_nbytes <= b || b + b_nbytes <= a;
+}
+
+/* All are checked before the first is enqueued; in any order. The manual rules out the legacy stream,
+ * and says nothing of captures. */
+EXPORT CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                   CUmemcpyAttributes *attributes, size_t *firsts, size_t n, size_t *failed,
+                                   CUstream stream) {
+  ENTER(CURRENT);
+  int capturing = 0, code = OK;
+  if (failed == NULL || dsts == NULL || srcs == NULL || sizes == NULL || count == 0) return (CUresult)E_VALUE;
+  if (self.garbage) garbage(&self, failed, sizeof *failed);
+  else *failed = SIZE_MAX;
+  if (attributes == NULL || firsts == NULL || n == 0 || n > count || firsts[0] != 0) return (CUresult)E_VALUE;
+  for (size_t i = 0; i < n; ++i) {
+    if ((int)attributes[i].srcAccessOrder < 1 || (int)attributes[i].srcAccessOrder > 3) return (CUresult)E_VALUE;
+    if (i > 0 && (firsts[i] <= firsts[i - 1] || firsts[i] >= count)) return (CUresult)E_VALUE;
+    if ((int)attributes[i].srcAccessOrder != 1) violation("a batch reads its sources out of the stream's order");
+  }
+  if ((uintptr_t)stream <= 1) {
+    violation("a batch of copies on the legacy stream");
+    return (CUresult)E_VALUE;
+  }
+  code = stream_capturing(stream, &capturing);
+  if (code == OK && capturing) violation("a batch of copies is captured");
+  for (size_t i = 0; code == OK && i < count; ++i) {
+    copy2d copy = {ADDRESS(dsts[i]), ADDRESS(srcs[i]), sizes[i], sizes[i], sizes[i], 1, 4, 4, 0};
+    code = copy_check(&copy, stream);
+    if (code != OK && !self.garbage) *failed = i;
+    for (size_t k = 0; k < count; ++k) {
+      if (apart(dsts[i], sizes[i], srcs[k], sizes[k]) && (k == i || apart(dsts[i], sizes[i], dsts[k], sizes[k]))) continue;
+      violation("copies of one batch depend on one another");
+    }
+  }
+  for (size_t i = 0, from = chance((unsigned)count); code == OK && i < count; ++i) {
+    size_t k = (from + count - i) % count;
+    copy2d copy = {ADDRESS(dsts[k]), ADDRESS(srcs[k]), sizes[k], sizes[k], sizes[k], 1, 4, 4, 0};
+    code = copy_enqueue(&copy, stream);
+  }
+  ANSWER(code);
+}
+#endif
 
 /* Memory of a context, or of its device's pools, and not host memory. */
 static int peer_operand(const void *address, CUcontext whose) {

@@ -37,6 +37,16 @@ typedef struct CUDA_MEMCPY2D_st {
   size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 
+typedef struct CUmemLocation_st {
+  int type, id;
+} CUmemLocation;
+
+typedef struct CUmemcpyAttributes_st {
+  int srcAccessOrder;
+  CUmemLocation srcLocHint, dstLocHint;
+  unsigned int flags;
+} CUmemcpyAttributes;
+
 typedef struct CUDA_MEMCPY3D_PEER_st {
   size_t srcXInBytes, srcY, srcZ, srcLOD;
   CUmemorytype srcMemoryType;

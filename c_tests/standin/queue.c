@@ -335,15 +335,21 @@ static int operand(const stream *on, const unsigned char *address, size_t pitch,
 
 static int step(stream *target);
 
-int copy_enqueue(const copy2d *copy, void *handle) {
+/* What is wrong with the operands of a copy. */
+int copy_check(const copy2d *copy, void *handle) {
   stream *on = stream_of(handle);
   if (on == NULL) return E_HANDLE;
   if (copy->width == 0 || copy->height == 0) return OK;
   if (copy->dst_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
   if (copy->src_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
   int code = operand(on, copy->dst, copy->dst_pitch, copy, copy->dst_kind);
-  if (code == OK) code = operand(on, copy->src, copy->src_pitch, copy, copy->src_kind);
-  if (code != OK) return code;
+  return code == OK ? operand(on, copy->src, copy->src_pitch, copy, copy->src_kind) : code;
+}
+
+int copy_enqueue(const copy2d *copy, void *handle) {
+  stream *on = stream_of(handle);
+  int code = copy_check(copy, handle);
+  if (code != OK || copy->width == 0 || copy->height == 0) return code;
   op *work = op_new(COPY);
   if (work != NULL) {
     work->copy = *copy;

@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 use super::Options;
 use super::stage::staged;
 use crate::abi::DLDevice;
-use crate::device::backend::{Backend, Order, Queue, Side, Stream, Transfer};
+use crate::device::backend::{Backend, Order, Queue, Side, Stream, Transfer, Transfers};
 use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Dim, Item};
 use crate::device::ready::Ready;
@@ -111,6 +111,12 @@ impl Worker {
     }
 }
 
+impl PartialEq for Worker {
+    fn eq(&self, other: &Worker) -> bool {
+        self.beside(other) && self.queue() == other.queue()
+    }
+}
+
 /// The stream of each side, where it has one: the rule of `dlrs_copy_options`, in one place.
 ///
 /// | memory | without a name | with one |
@@ -122,7 +128,7 @@ impl Worker {
 ///
 /// The record of a side's memory is waited for in any case. It replaces the stream of a source
 /// where none is given; readers of a destination are known to its stream only.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Ends {
     src: Option<Worker>,
     dst: Option<Worker>,
@@ -262,6 +268,55 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
     Ok((ends, ways))
 }
 
+/// The transfers that are ordered and waited for as the first one, which is current.
+struct Alike<'a> {
+    all: &'a mut dyn Transfers,
+    options: &'a Options,
+    ends: Ends,
+    sides: [(DLDevice, Option<&'static Ready>); 2],
+    /// The first one has been enqueued.
+    begun: bool,
+    /// The first one goes alone: another way may be better for the others.
+    alone: bool,
+}
+
+impl Alike<'_> {
+    fn of<'a>(all: &'a mut dyn Transfers, ends: Ends, options: &'a Options) -> Alike<'a> {
+        let sides = sides(all.current());
+        Alike { all, options, ends, sides, begun: false, alone: false }
+    }
+}
+
+fn sides(transfer: &Transfer) -> [(DLDevice, Option<&'static Ready>); 2] {
+    [&transfer.src, &transfer.dst].map(|side| (side.device, side.ready))
+}
+
+impl Transfers for Alike<'_> {
+    fn current(&mut self) -> &mut Transfer {
+        self.all.current()
+    }
+
+    fn at(&self) -> usize {
+        self.all.at()
+    }
+
+    fn left(&self) -> usize {
+        if self.alone { 0 } else { self.all.left() }
+    }
+
+    fn go_to(&mut self, index: usize) -> bool {
+        self.begun = true;
+        if !self.all.go_to(index) || self.alone {
+            return false;
+        }
+        let transfer = self.all.current();
+        transfer.parallel = self.options.parallel;
+        let [src, dst] = memories(transfer);
+        let ends = Ends::of(&src, &dst, &self.options.streams);
+        sides(transfer) == self.sides && ends.is_ok_and(|ends| ends == self.ends)
+    }
+}
+
 /// Executes a transfer that is not empty; its plan is in normal form, and stays so.
 ///
 /// # Safety
@@ -269,42 +324,83 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    let Transfer { src, dst, .. } = &*transfer;
+    // SAFETY: as this function's contract.
+    match unsafe { simple(transfer, options) } {
+        Some(done) => done,
+        // SAFETY: as above.
+        None => unsafe { elsewhere(transfer, options) },
+    }
+}
+
+/// Executes the current one as [`execute`], and with it those after it that are ordered alike.
+/// Then the current one is the first that was not executed, or the one at fault; after an error
+/// that is due to none of them, there is none.
+///
+/// # Safety
+/// As [`execute`], for each; no destination shares memory with another transfer's sides.
+pub unsafe fn execute_all(all: &mut dyn Transfers, options: &Options) -> Result<()> {
+    // SAFETY: as this function's contract.
+    match unsafe { simple(all.current(), options) } {
+        Some(done) => {
+            done?;
+            let next = all.at().wrapping_add(1);
+            all.go_to(next);
+            Ok(())
+        }
+        // SAFETY: as above.
+        None => unsafe { elsewhere(all, options) },
+    }
+}
+
+/// A transfer that involves no device and no stream; `None`: this one does.
+///
+/// # Safety
+/// As [`execute`].
+#[inline(always)]
+unsafe fn simple(transfer: &Transfer, options: &Options) -> Option<Result<()>> {
+    let Transfer { src, dst, .. } = transfer;
     let streams = &options.streams;
     let cpu =
         src.device.device_type == CPU.device_type && dst.device.device_type == CPU.device_type;
     let unnamed = streams.src.is_null() && streams.dst.is_null();
     let recorded = || src.ready.is_some() || dst.ready.is_some();
-    if unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded() {
-        // SAFETY: the caller's word; the CPU reaches both sides.
-        return unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) };
-    }
-    // SAFETY: as this function's contract.
-    unsafe { elsewhere(transfer, options) }
+    // SAFETY: the caller's word; the CPU reaches both sides.
+    (unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded())
+        .then(|| unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) })
 }
 
-/// A transfer that involves a device or its streams.
+/// Transfers that involve a device or its streams.
 ///
 /// # Safety
-/// As [`execute`].
+/// As [`execute_all`].
 #[inline(never)]
-unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    transfer.parallel = options.parallel;
-    let (ends, ways) = asked(transfer, &options.streams)?;
+unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()> {
+    all.current().parallel = options.parallel;
+    let (ends, ways) = asked(all.current(), &options.streams)?;
+    let mut alike = Alike::of(all, ends, options);
     for asked in ways.into_iter().flatten() {
         // SAFETY: as this function's contract.
-        match unsafe { direct(&asked, transfer, options.streams.enqueue_only) } {
-            Err(error) if error.status() == DLRS_UNSUPPORTED => {}
+        match unsafe { direct(&asked, &mut alike) } {
+            Err(error) if error.status() == DLRS_UNSUPPORTED => alike.alone = true,
             done => return done,
         }
     }
-    ends.host_access(transfer.src.device, transfer.dst.device)?;
-    // SAFETY: as above; what is in host memory is the CPU's now.
-    unsafe {
-        if on_host(&transfer.src) && on_host(&transfer.dst) {
-            return cpu::copy(&mut transfer.plan, &options.parallel);
+    let [(src, _), (dst, _)] = alike.sides;
+    ends.host_access(src, dst)?;
+    loop {
+        let transfer = alike.current();
+        let host = on_host(&transfer.src) && on_host(&transfer.dst);
+        // SAFETY: as above; what is in host memory is the CPU's now.
+        unsafe {
+            match host {
+                true => cpu::copy(&mut transfer.plan, &options.parallel)?,
+                false => staged(transfer, options)?,
+            }
         }
-        staged(transfer, options)
+        let next = alike.at().wrapping_add(1);
+        if !(alike.go_to(next) && host) {
+            return Ok(());
+        }
     }
 }
 
@@ -367,12 +463,15 @@ impl Way {
 }
 
 /// One backend does it all: on the stream of its side, after the other side's, and before later
-/// work of the destination's.
+/// work of the destination's. After an error the current transfer has not been executed, but
+/// earlier ones may have been.
 ///
 /// # Safety
-/// As [`execute`].
-unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Result<()> {
+/// As [`execute_all`].
+unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
     let Asked { worker, peer, ready, by_host, writes } = asked;
+    let enqueue_only = transfers.options.streams.enqueue_only;
+    transfers.begun = false;
     let (beside, apart) = match peer {
         Some(peer) if worker.beside(peer) && !by_host => (Some(peer), None),
         peer => (None, peer.as_ref()),
@@ -395,20 +494,33 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
             ready.sync()?;
         }
         let order = Order { after: beside.map(Worker::queue), marks, waits };
-        worker.backend.copy_after(transfer, worker.queue(), &order)?;
-        if let (Some(peer), false, false) = (beside, *writes, waits) {
-            // The caller of a failed copy may free both sides.
+        let copied = worker.backend.copy_after(transfers, worker.queue(), &order);
+        if let Err(error) = copied {
+            let unsupported = error.status() == DLRS_UNSUPPORTED;
+            if transfers.begun && !unsupported {
+                // The caller of a failed copy may free both sides.
+                let _ = worker.sync();
+            }
+            if !(transfers.begun && unsupported) {
+                return Err(error);
+            }
+        }
+        let after = beside.filter(|_| !*writes && !waits);
+        let seen = after.map_or(Ok(()), |peer| {
             worker.backend.stream_wait(peer.queue(), worker.queue()).inspect_err(|_| {
                 let _ = worker.sync();
-            })?;
-        }
-        match (waits, transfer.dst.ready) {
+            })
+        });
+        let [_, (_, ready)] = transfers.sides;
+        let finished = seen.and_then(|()| match (waits, ready) {
             (true, _) => worker.sync(),
             (false, None) => Ok(()),
             // The destination's stream comes after the worker's.
-            (false, Some(ready)) => {
-                beside.filter(|_| !*writes).unwrap_or(worker).ready_again(ready)
-            }
+            (false, Some(ready)) => after.unwrap_or(worker).ready_again(ready),
+        });
+        if finished.is_err() {
+            transfers.go_to(usize::MAX);
         }
+        finished.and(copied)
     }
 }

@@ -53,6 +53,41 @@ impl Transfer {
     }
 }
 
+/// Transfers to be executed one after the other, all in one order.
+pub trait Transfers {
+    /// The current one.
+    fn current(&mut self) -> &mut Transfer;
+
+    /// Its index.
+    fn at(&self) -> usize;
+
+    /// At most so many come after it.
+    fn left(&self) -> usize;
+
+    /// Makes the one at an index, or the first one after it, current; false if there is none in
+    /// this order.
+    fn go_to(&mut self, index: usize) -> bool;
+}
+
+/// One transfer.
+impl Transfers for Transfer {
+    fn current(&mut self) -> &mut Transfer {
+        self
+    }
+
+    fn at(&self) -> usize {
+        0
+    }
+
+    fn left(&self) -> usize {
+        0
+    }
+
+    fn go_to(&mut self, _: usize) -> bool {
+        false
+    }
+}
+
 /// A stream, and the device that it belongs to.
 pub type Queue = (DLDevice, Stream);
 
@@ -158,11 +193,18 @@ pub trait Backend: Sync {
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
-    /// As [`Backend::copy`], on the stream `own`, in this order.
+    /// As [`Backend::copy`], for the current transfer and those that follow, on the stream `own`,
+    /// all in this order. After an error the current one is at fault, and has not been enqueued;
+    /// earlier ones may have been.
     ///
     /// # Safety
     /// As [`Backend::copy`]; both are streams of their devices, the marks events.
-    unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
+    unsafe fn copy_after(
+        &self,
+        transfers: &mut dyn Transfers,
+        own: Queue,
+        order: &Order,
+    ) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if order.waits {
@@ -176,7 +218,13 @@ pub trait Backend: Sync {
                 let waited = self.mark_wait(own.0, mark, own.1);
                 or_else(waited, || self.event_sync(own.0, mark))?;
             }
-            self.copy(transfer, own.0, own.1)
+            loop {
+                self.copy(transfers.current(), own.0, own.1)?;
+                let next = transfers.at().wrapping_add(1);
+                if !transfers.go_to(next) {
+                    return Ok(());
+                }
+            }
         }
     }
 

@@ -29,12 +29,14 @@ STRUCTS = {
                        "srcXInBytes srcY srcZ srcLOD srcMemoryType srcHost srcDevice srcArray srcContext "
                        "srcPitch srcHeight dstXInBytes dstY dstZ dstLOD dstMemoryType dstHost dstDevice "
                        "dstArray dstContext dstPitch dstHeight WidthInBytes Height Depth"),
+        "CopyAttributes": ("CUmemcpyAttributes_st", "srcAccessOrder srcLocHint dstLocHint flags"),
     },
     "hip": {"Attributes": ("hipPointerAttribute_t",
                            "type device devicePointer hostPointer isManaged allocationFlags")},
 }
 # Missing from older headers. AMD's run-time compiler has a separate header.
-LATE = {"cuStreamGetDevice", "cuStreamGetGreenCtx", "CUDA_ERROR_CDP_NOT_SUPPORTED", "CUDA_ERROR_CDP_VERSION_MISMATCH",
+LATE = {"cuStreamGetDevice", "cuStreamGetGreenCtx", "cuMemcpyBatchAsync", "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM",
+        "CUmemcpyAttributes_st", "CUDA_ERROR_CDP_NOT_SUPPORTED", "CUDA_ERROR_CDP_VERSION_MISMATCH",
         "hipStreamGetDevice", "hipMemoryTypeManaged"}
 # The codes that codes.rs distinguishes. One without an AMD name has NVIDIA's name only.
 CODES = """
@@ -177,7 +179,7 @@ def structs(vendor):
             yield f"  {c_type(kind)} {field};"
         yield "};"
         for (field, _), member in zip(fields, members.split()):
-            yield (f"struct {theirs}, {member}", f"offsetof({name}, {field}) == offsetof({theirs}, {member}) && "
+            yield (f"{theirs}, {member}", f"offsetof({name}, {field}) == offsetof({theirs}, {member}) && "
                    f"sizeof({name}::{field}) == sizeof({theirs}::{member})")
 
 
@@ -227,8 +229,8 @@ def main():
         named += zip(("hipMemoryTypeHost", "hipMemoryTypeDevice", "hipMemoryTypeManaged"), of)
     mine = "CU" if vendor == "cuda" else "hip"
     checks += [(name, f"{name} == {value}") for name, value in named if name.upper().startswith(mine.upper())]
-    absent = sorted({what for what, _ in checks if not what.startswith("struct") and what not in known})
-    checks = [(what, how) for what, how in checks if what not in absent]
+    absent = sorted({name for what, _ in checks if (name := what.split(",")[0]) not in known})
+    checks = [(what, how) for what, how in checks if what.split(",")[0] not in absent]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "declarations.cpp"
         # As a C compiler sees them: C++ adds overloads.

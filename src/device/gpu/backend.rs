@@ -9,7 +9,7 @@ use super::order::done;
 use super::{DISABLE_TIMING, Gpu, Memory, given};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::device::backend::{
-    Backend, Event, Lack, Order, Pointer, Queue, Stream, Transfer, unsupported,
+    Backend, Event, Lack, Order, Pointer, Queue, Stream, Transfer, Transfers, unsupported,
 };
 use crate::error::{Error, Result, Status::*};
 
@@ -61,14 +61,19 @@ impl Backend for Gpu {
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
         let here = &self.enter(device, stream)?;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.carry_out(transfer, here, stream) }
+        unsafe { self.carry_out(transfer, here, stream, None) }
     }
 
-    unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
+    unsafe fn copy_after(
+        &self,
+        transfers: &mut dyn Transfers,
+        own: Queue,
+        order: &Order,
+    ) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let here = self.enter_after(own, order)?;
-            self.carry_out(transfer, &here, own.1)
+            self.carry_out_all(transfers, &here, own.1, order.waits)
         }
     }
 

@@ -128,6 +128,23 @@ impl Copy3dPeer {
     }
 }
 
+const ORDER_STREAM: i32 = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
+
+/// CUmemcpyAttributes.
+#[repr(C)]
+pub struct CopyAttributes {
+    order: i32,
+    src_hint: [i32; 2],
+    dst_hint: [i32; 2],
+    flags: u32,
+}
+
+impl CopyAttributes {
+    /// Sources, as destinations always, are accessed in the order of the stream.
+    pub const IN_ORDER: CopyAttributes =
+        CopyAttributes { order: ORDER_STREAM, src_hint: [0; 2], dst_hint: [0; 2], flags: 0 };
+}
+
 /// The primary context of a device: retained on first use and never released.
 pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     let device = driver.device(ordinal)?;

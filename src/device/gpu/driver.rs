@@ -195,6 +195,9 @@ functions! {
     cu_stream_context(stream: Ptr, out: *mut Ptr) = "cuStreamGetCtx", "";
     cu_pointer(out: Ptr, attribute: i32, data: *const c_void) = "cuPointerGetAttribute", "";
     cu_copy(dst: Ptr, src: *const c_void, nbytes: usize, stream: Ptr) = "cuMemcpyAsync", "";
+    cu_copy_batch(dsts: *const Ptr, srcs: *const Ptr, sizes: *const usize, n: usize,
+        attributes: *mut super::cuda::CopyAttributes, firsts: *const usize, n_attributes: usize,
+        failed: *mut usize, stream: Ptr) = "cuMemcpyBatchAsync", "";
     cu_copy_2d(copy: *const super::cuda::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
     cu_copy_peer(dst: Ptr, dst_context: Ptr, src: *const c_void, src_context: Ptr, nbytes: usize,
         stream: Ptr) = "cuMemcpyPeerAsync", "";
@@ -328,6 +331,11 @@ impl Driver {
     /// The library, NULL before [`Driver::ready`].
     pub(super) fn library(&self) -> Library {
         Library::from_ptr(self.library.load(Acquire))
+    }
+
+    /// Whether the driver has [`Driver::cu_copy_batch`]: CUDA's from 12.8 on.
+    pub(super) fn copies_batches(&self) -> bool {
+        self.symbol(Function::cu_copy_batch).is_ok()
     }
 
     fn symbol(&self, function: Function) -> Result<Ptr> {
