@@ -1,5 +1,6 @@
 //! Copies: the checks, the conversion of a pair of tensors into a byte plan, and its execution.
 
+mod alike;
 mod clone;
 mod explain;
 mod pair;

@@ -4,156 +4,13 @@
  * One matrix, generated: number of pairs x memory of each side x layout x streams x whether the call
  * waits x what is recorded. The source is written by work that is pending when the call is made. The
  * bytes of the destination, and those around its elements, are compared with loops over elements.
- * Then: calls of the driver per batch, failures at each pair, captures, pairs that go alone. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include "gpu.h"
+ * Then: calls of the driver per batch, captures, pairs that go alone. Failures: batch_faults.c. */
+#include "batch.h"
 
-enum { MOST = 200, PITCH = 64, ROWS = 3, COLUMNS = 5, NBYTES = MOST * PITCH, TOGETHER = 64 };
-
-static unsigned char *seen(const void *address) {
-  unsigned char *bytes = (unsigned char *)G.bytes(address);
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
-/* ---- Operands -------------------------------------------------------------------------------*/
-
-enum { ON_CPU, PINNED, MANAGED, DEVICE_0, DEVICE_1, KINDS };
-enum { DENSE, STRIDED, MIXED, LAYOUTS };
-enum { DEFAULTS, SAME_STREAM, TWO_STREAMS, LEGACY_STREAM, STREAMS };
-enum { NOTHING, SHARED, OWN, TARGETS, RECORDS };
 static const char *const kind_names[] = {"cpu", "pinned", "managed", "device", "device:1"};
 static const char *const layout_names[] = {"dense", "strided", "mixed"};
 static const char *const stream_names[] = {"default streams", "one stream", "two streams", "stream 1"};
 static const char *const record_names[] = {"nothing recorded", "one record", "a record each", "a target's record"};
-
-typedef struct side {
-  DLDevice on;
-  int device;
-  unsigned char *first;
-  DLManagedTensorVersioned *own, *each[MOST]; /* this library's tensors, while something is recorded */
-} side;
-static side sources[KINDS], targets[KINDS];
-static void *streams[2][2], *makers[2];
-static unsigned char *news, *olds, want[NBYTES];
-
-static unsigned char *obtain(int kind) {
-  switch (kind) {
-  case ON_CPU: return (unsigned char *)calloc(1, NBYTES);
-  case PINNED: return (unsigned char *)gpu_pinned(NBYTES);
-  case MANAGED: return (unsigned char *)gpu_managed(0, NBYTES);
-  default: return (unsigned char *)gpu_alloc(kind == DEVICE_1, NBYTES);
-  }
-}
-
-static void set_up(void) {
-  gpu_set_current(0, 0);
-  for (int kind = 0; kind < KINDS; ++kind) {
-    for (int i = 0; i < 2; ++i) {
-      side *it = i ? &targets[kind] : &sources[kind];
-      it->device = kind == DEVICE_1;
-      it->on = kind == ON_CPU                ? CPU
-               : kind == PINNED              ? t_device(G.pinned, 0)
-               : kind == MANAGED && G.managed ? t_device(G.managed, 0) : DEV(it->device);
-      it->first = obtain(kind);
-    }
-  }
-  for (int device = 0; device < 2; ++device) {
-    for (int i = 0; i < 2; ++i) streams[device][i] = gpu_stream(device, 1);
-    makers[device] = gpu_stream(device, 1);
-  }
-  news = (unsigned char *)gpu_pinned(NBYTES);
-  olds = (unsigned char *)gpu_pinned(NBYTES);
-  for (int i = 0; i < NBYTES; ++i) {
-    news[i] = (unsigned char)(((unsigned)i * 2654435761u) >> 13);
-    olds[i] = (unsigned char)(0xC0 | (i & 15));
-  }
-}
-
-/* Pair i of a layout: elements of a byte, from their places in both blocks of PITCH bytes. */
-typedef struct layout {
-  int64_t shape[2], src[2], dst[2];
-  int64_t src_at, dst_at;
-} layout;
-
-static layout layout_of(int kind, int i) {
-  layout it = {{ROWS, COLUMNS}, {COLUMNS, 1}, {COLUMNS, 1}, 0, 0};
-  int strided = kind == STRIDED || (kind == MIXED && i % 3 == 1);
-  if (kind == MIXED && i % 7 == 6) it.shape[0] = 0;
-  if (strided) {
-    it.src[0] = 1, it.src[1] = 7;  /* columns first, apart */
-    it.dst[0] = 11, it.dst[1] = 2; /* with bytes between */
-    it.src_at = 3, it.dst_at = 2;
-  }
-  return it;
-}
-
-typedef struct batch {
-  layout layouts[MOST];
-  DLManagedTensorVersioned given[2][MOST], *views[2][MOST];
-  const DLManagedTensorVersioned *src[MOST];
-  DLManagedTensorVersioned *dst[MOST];
-} batch;
-static batch B;
-
-/* A tensor of a pair: foreign, or a view of the recorded one. */
-static DLManagedTensorVersioned *tensor_of(const side *at, int target, int i) {
-  layout *it = &B.layouts[i];
-  int64_t first = i * PITCH + (target ? it->dst_at : it->src_at), *strides = target ? it->dst : it->src;
-  DLManagedTensorVersioned *own = at->own ? at->own : at->each[i];
-  B.views[target][i] = NULL;
-  if (own != NULL) {
-    int64_t offset = at->own ? first : first - i * PITCH;
-    WORKS(dlrs_view_as_strided(own, it->shape, strides, 2, offset, &B.views[target][i], ERR));
-    return B.views[target][i];
-  }
-  DLTensor bare = t_describe(at->first + first, U8, 2, it->shape, strides);
-  bare.device = at->on;
-  B.given[target][i] = t_managed(bare, 0);
-  return &B.given[target][i];
-}
-
-static void make_batch(const side *from, const side *to, int n, int kind) {
-  for (int i = 0; i < n; ++i) {
-    B.layouts[i] = layout_of(kind, i);
-    B.src[i] = tensor_of(from, 0, i);
-    B.dst[i] = tensor_of(to, 1, i);
-  }
-}
-
-static void expect(int n) {
-  memcpy(want, olds, NBYTES);
-  for (int i = 0; i < n; ++i) {
-    const layout *it = &B.layouts[i];
-    for (int64_t row = 0; row < it->shape[0]; ++row) {
-      for (int64_t column = 0; column < it->shape[1]; ++column) {
-        want[i * PITCH + it->dst_at + row * it->dst[0] + column * it->dst[1]] =
-            news[i * PITCH + it->src_at + row * it->src[0] + column * it->src[1]];
-      }
-    }
-  }
-}
-
-static DLManagedTensorVersioned *wrap(const side *at, unsigned char *first, int64_t nbytes) {
-  DLManagedTensorVersioned *out = NULL;
-  DLTensor bare = t_describe(first, U8, 1, &nbytes, NULL);
-  bare.device = at->on;
-  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &out, ERR));
-  return out;
-}
-
-static void drop(side *at, int target, int n) {
-  for (int i = 0; i < n; ++i) {
-    dlrs_release(B.views[target][i]);
-    dlrs_release(at->each[i]);
-    B.views[target][i] = at->each[i] = NULL;
-  }
-  dlrs_release(at->own);
-  at->own = NULL;
-}
-
-static void all_run(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
 
 /* ---- The matrix -----------------------------------------------------------------------------*/
 
@@ -184,14 +41,18 @@ static void cell(int src, int dst, int n, int kind, int use, int async, int reco
   if (record == TARGETS) to->own = wrap(to, to->first, NBYTES);
   if (src != ON_CPU) {
     int recorded = record == SHARED || record == OWN;
-    gpu_copy(from->device, recorded ? makers[from->device] : named[0], from->first, news, NBYTES);
+    if (record != OWN) gpu_copy(from->device, recorded ? makers[from->device][0] : named[0], from->first, news, NBYTES);
     if (src == PINNED && !recorded && named[0] == NULL) all_run();
   }
-  if (record == SHARED) WORKS(dlrs_ready_record(from->own, makers[from->device], ERR));
-  for (int i = 0; record == OWN && i < n; ++i) WORKS(dlrs_ready_record(from->each[i], makers[from->device], ERR));
+  if (record == SHARED) WORKS(dlrs_ready_record(from->own, makers[from->device][0], ERR));
+  for (int i = 0; record == OWN && i < n; ++i) {
+    void *maker = makers[from->device][i % 2];
+    gpu_copy(from->device, maker, from->first + i * PITCH, news + i * PITCH, PITCH);
+    WORKS(dlrs_ready_record(from->each[i], maker, ERR));
+  }
   if (record == TARGETS) {
-    gpu_copy(to->device, makers[to->device], to->first, olds, NBYTES);
-    WORKS(dlrs_ready_record(to->own, makers[to->device], ERR));
+    gpu_copy(to->device, makers[to->device][0], to->first, olds, NBYTES);
+    WORKS(dlrs_ready_record(to->own, makers[to->device][0], ERR));
   }
   make_batch(from, to, n, kind);
   expect(n);
@@ -249,28 +110,6 @@ static void matrix(void) {
 }
 
 /* ---- Calls of the driver --------------------------------------------------------------------*/
-
-static const char *plain(void) { return G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync"; }
-static const char *pointer(void) { return G.hip ? "hipPointerGetAttributes" : "cuPointerGetAttribute"; }
-static long by_batches(void) { return G.calls("cuMemcpyBatchAsync"); }
-
-static dlrs_copy_options on_stream(void *stream, int async) {
-  return gpu_options(stream, stream, async ? DLRS_COPY_ASYNC : 0);
-}
-
-static long calls_of(int n, int kind, const dlrs_copy_options *options) {
-  memcpy(seen(sources[DEVICE_0].first), news, NBYTES);
-  memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
-  make_batch(&sources[DEVICE_0], &targets[DEVICE_0], n, kind);
-  expect(n);
-  G.calls(NULL);
-  long before = gpu_now().stats.calls;
-  WORKS(dlrs_copy_batch((uint64_t)n, B.src, B.dst, options, NULL, ERR));
-  long calls = gpu_now().stats.calls - before;
-  all_run();
-  CHECK(memcmp(seen(targets[DEVICE_0].first), want, NBYTES) == 0);
-  return calls;
-}
 
 /* n pairs: what a call costs once, and per pair 2 addresses and a copy; or a copy per 64 pairs. */
 static void cost(void) {
@@ -346,130 +185,6 @@ static void captured(void) {
   EQUAL(by_batches(), 0);
 }
 
-/* ---- Failures -------------------------------------------------------------------------------*/
-
-/* A batch of n that fails; nothing leaks, nothing is left to run, and it succeeds next. */
-static void fails_at(int n, int async, const char *function, long k, int code, int32_t status, uint64_t index) {
-  static char where[160];
-  snprintf(where, sizeof where, "%d pairs, %s, call %ld of %s answers %d", n, async ? "enqueued" : "waits", k,
-           function, code);
-  t_context = where;
-  dlrs_copy_options options = on_stream(streams[0][0], async);
-  uint64_t failed = 77;
-  make_batch(&sources[DEVICE_0], &targets[DEVICE_0], n, DENSE);
-  all_run();
-  gpu_state before = gpu_now();
-  G.ctl(STANDIN_FAIL, k, code, function);
-  FAILS(status, code, dlrs_copy_batch((uint64_t)n, B.src, B.dst, &options, &failed, ERR));
-  G.ctl(STANDIN_FAIL, 0, 0, NULL);
-  EQUAL(failed, index);
-  EQUAL(gpu_now().stats.pending, 0);
-  SAME(before);
-  calls_of(n, DENSE, &options);
-  SAME(before);
-}
-
-enum { INTERNAL = 999, FAULT = 719, REFUSES = 1, LACKS = 801 };
-
-static void failures(void) {
-  NEEDS_STANDIN();
-  set_up();
-  dlrs_copy_options options = on_stream(streams[0][0], 0);
-  calls_of(MOST, DENSE, &options);
-  static const int sizes[] = {1, 2, 64, 65, MOST};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-    int n = sizes[i];
-    for (int async = 0; async < 2; ++async) {
-      for (int at = 0; at < n; at += n < 3 ? 1 : 31) {
-        fails_at(n, async, pointer(), 2 * at + 1, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
-        fails_at(n, async, pointer(), 2 * at + 2, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
-        if (G.hip || n == 1) fails_at(n, async, plain(), at + 1, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
-      }
-      if (!async) {
-        fails_at(n, 0, G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize", 1, INTERNAL, DLRS_INTERNAL, (uint64_t)n);
-      }
-      for (int at = 0; !G.hip && n > 1 && at < n; at += TOGETHER) {
-        fails_at(n, async, "cuMemcpyBatchAsync", at / TOGETHER + 1, FAULT, DLRS_ASYNC_FAULT, (uint64_t)n);
-      }
-    }
-  }
-}
-
-/* Where the driver refuses a batch, its copies are made one by one, and the one that fails is named. */
-static void refusals(void) {
-  static const int codes[] = {REFUSES, LACKS, 2, 400, INTERNAL};
-  NEEDS_STANDIN();
-  if (G.hip) return;
-  set_up();
-  dlrs_copy_options options = on_stream(streams[0][0], 0);
-  calls_of(MOST, MIXED, &options);
-  for (int call = 1; call <= 4; ++call) {
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
-      for (int kind = DENSE; kind < LAYOUTS; kind += MIXED) {
-        gpu_state before = gpu_now();
-        G.ctl(STANDIN_FAIL, call, codes[i], "cuMemcpyBatchAsync");
-        calls_of(MOST, kind, &options);
-        G.ctl(STANDIN_FAIL, 0, 0, NULL);
-        long batches = by_batches(), refused = gpu_now().stats.injected - before.stats.injected;
-        EQUAL(batches, kind == DENSE ? call : refused ? call : 2);
-        if (kind == DENSE) EQUAL(G.calls("cuMemcpyAsync"), MOST - (call - 1) * TOGETHER);
-        SAME(before);
-      }
-    }
-  }
-  /* The driver rejects the batch and then the pair itself. */
-  memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
-  make_batch(&sources[DEVICE_0], &targets[DEVICE_0], MOST, DENSE);
-  uint64_t failed = 77;
-  gpu_state before = gpu_now();
-  void *beyond = seen(targets[DEVICE_0].first) != NULL ? targets[DEVICE_0].first + NBYTES - 8 : NULL;
-  B.dst[130]->dl_tensor.data = beyond; /* past its end; the library cannot know */
-  FAILS(DLRS_BAD_ARG, 1, dlrs_copy_batch(MOST, B.src, B.dst, &options, &failed, ERR));
-  EQUAL(failed, 130);
-  EQUAL(gpu_now().stats.pending, 0);
-  SAME(before);
-}
-
-/* Pinned memory that was registered in part is rejected by the driver's copies, not by the library. */
-static void registered(void) {
-  static unsigned char host[2 * NBYTES] __attribute__((aligned(4096)));
-  NEEDS_STANDIN();
-  set_up();
-  side from = sources[PINNED];
-  from.first = host;
-  memcpy(host, news, NBYTES);
-  WORKS(dlrs_mem_register_host(G.type, host + 5, 4096, ERR)); /* ends inside a tensor */
-  dlrs_copy_options options = on_stream(streams[0][0], 0);
-  for (int i = 0; i < 2; ++i) {
-    memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
-    make_batch(&from, &targets[DEVICE_0], MOST, DENSE);
-    expect(MOST);
-    WORKS(dlrs_copy_batch(MOST, B.src, B.dst, &options, NULL, ERR));
-    CHECK(memcmp(seen(targets[DEVICE_0].first), want, NBYTES) == 0);
-  }
-  WORKS(dlrs_mem_unregister_host(G.type, host + 5, ERR));
-}
-
-/* All checks come before the first byte, and before the driver is called. */
-static void checked_first(void) {
-  NEEDS_STANDIN();
-  set_up();
-  dlrs_copy_options options = on_stream(streams[0][0], 0);
-  for (int at = 0; at < MOST; at += 33) {
-    uint64_t failed = 77;
-    memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
-    make_batch(&sources[DEVICE_0], &targets[DEVICE_0], MOST, MIXED);
-    B.layouts[at].shape[0] = ROWS;
-    B.dst[at]->dl_tensor.dtype = t_dtype(kDLInt, 8, 1);
-    long calls = gpu_now().stats.calls;
-    FAILS(DLRS_DTYPE_MISMATCH, ANY, dlrs_copy_batch(MOST, B.src, B.dst, &options, &failed, ERR));
-    EQUAL(failed, at);
-    EQUAL(gpu_now().stats.calls, calls);
-    all_run();
-    CHECK(memcmp(seen(targets[DEVICE_0].first), olds, NBYTES) == 0);
-  }
-}
-
 /* ---- Pairs that go alone --------------------------------------------------------------------*/
 
 /* One batch of everything: between all kinds of memory, pairs that share memory, packed elements of
@@ -482,8 +197,9 @@ static void among_others(void) {
       dlrs_copy_options options = gpu_options(NULL, NULL, (async ? DLRS_COPY_ASYNC : 0) | DLRS_COPY_ALLOW_OVERLAP);
       int from[MOST], to[MOST];
       for (int kind = 0; kind < KINDS; ++kind) {
-        memcpy(seen(sources[kind].first), news, NBYTES);
+        memcpy(seen(sources[kind].first), kind < MANAGED ? news : olds, NBYTES);
         memcpy(seen(targets[kind].first), olds, NBYTES);
+        if (kind >= MANAGED) gpu_copy(sources[kind].device, NULL, sources[kind].first, news, NBYTES);
       }
       for (int i = 0; i < MOST; ++i) {
         /* Runs of a kind, of different lengths. */
@@ -542,10 +258,6 @@ static void among_others(void) {
 static const gpu_row others[] = {
     {"cost", "calls of the driver per batch", cost},
     {"captured", "captures, and the legacy stream", captured},
-    {"failures", "a call fails at each pair", failures},
-    {"refusals", "the driver refuses a batch", refusals},
-    {"registered", "memory registered in part", registered},
-    {"checked first", "a pair that cannot be copied", checked_first},
     {"among others", "pairs that go alone", among_others},
 };
 

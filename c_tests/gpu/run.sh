@@ -58,7 +58,7 @@ shared="$here/gpu.c $here/../harness.c $here/../inject.c"
 compile test_standin "$here/../standin/test_standin.c" || exit 1
 compile test_gpu_backend "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
-for name in catalogue_d faults threads order ready batch; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
+for name in catalogue_d faults threads order ready batch batch_faults; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
 for name in gpu ../harness ../inject; do ${CC:-gcc} -std=gnu11 -g -O1 -I "$include" -I "$here/.." -c "$here/$name.c" -o "$out/$(basename $name).o" || exit 1; done
 ${CXX:-g++} -std=c++17 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/.." "$here/ready_hpp.cpp" "$out/gpu.o" "$out/harness.o" \
     "$out/inject.o" "$@" -o "$out/ready_hpp" -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl || exit 1
@@ -79,6 +79,7 @@ for face in cuda hip5 hip6 hip7; do
     step "order $face" "$out/order" "$(vendor $face)"
     step "ready $face" "$out/ready" "$(vendor $face)"
     step "batch $face" "$out/batch" "$(vendor $face)"
+    step "batch_faults $face" "$out/batch_faults" "$(vendor $face)"
     step "ready_hpp $face" "$out/ready_hpp" "$(vendor $face)"
     # HIP's versions differ little: every code for one of them, some for the others.
     case $face in hip5 | hip7) some=7 ;; *) some=1 ;; esac

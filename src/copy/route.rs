@@ -5,6 +5,7 @@ use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
 use super::Options;
+use super::alike::Alike;
 use super::stage::staged;
 use crate::abi::DLDevice;
 use crate::device::backend::{Backend, Order, Queue, Side, Stream, Transfer, Transfers};
@@ -129,7 +130,7 @@ impl PartialEq for Worker {
 /// The record of a side's memory is waited for in any case. It replaces the stream of a source
 /// where none is given; readers of a destination are known to its stream only.
 #[derive(Clone, Copy, PartialEq)]
-struct Ends {
+pub(super) struct Ends {
     src: Option<Worker>,
     dst: Option<Worker>,
     /// The source's stream is not waited for.
@@ -138,7 +139,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(src: &Memory, dst: &Memory, streams: &Streams) -> Result<Ends> {
+    pub(super) fn of(src: &Memory, dst: &Memory, streams: &Streams) -> Result<Ends> {
         let once = if src.ready == dst.ready { None } else { dst.ready };
         Ok(Ends {
             src: stream_of(src, streams.src, dst)?,
@@ -183,7 +184,7 @@ impl Memory {
     }
 }
 
-fn memories(transfer: &Transfer) -> [Memory; 2] {
+pub(super) fn memories(transfer: &Transfer) -> [Memory; 2] {
     let Transfer { plan, src, dst, .. } = transfer;
     [(src, plan.src), (dst, plan.dst.cast_const())].map(|(side, first)| Memory {
         device: side.device,
@@ -266,55 +267,6 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
         Some(Asked { worker, peer, ready: ends.ready, by_host, writes })
     });
     Ok((ends, ways))
-}
-
-/// The transfers that are ordered and waited for as the first one, which is current.
-struct Alike<'a> {
-    all: &'a mut dyn Transfers,
-    options: &'a Options,
-    ends: Ends,
-    sides: [(DLDevice, Option<&'static Ready>); 2],
-    /// The first one has been enqueued.
-    begun: bool,
-    /// The first one goes alone: another way may be better for the others.
-    alone: bool,
-}
-
-impl Alike<'_> {
-    fn of<'a>(all: &'a mut dyn Transfers, ends: Ends, options: &'a Options) -> Alike<'a> {
-        let sides = sides(all.current());
-        Alike { all, options, ends, sides, begun: false, alone: false }
-    }
-}
-
-fn sides(transfer: &Transfer) -> [(DLDevice, Option<&'static Ready>); 2] {
-    [&transfer.src, &transfer.dst].map(|side| (side.device, side.ready))
-}
-
-impl Transfers for Alike<'_> {
-    fn current(&mut self) -> &mut Transfer {
-        self.all.current()
-    }
-
-    fn at(&self) -> usize {
-        self.all.at()
-    }
-
-    fn left(&self) -> usize {
-        if self.alone { 0 } else { self.all.left() }
-    }
-
-    fn go_to(&mut self, index: usize) -> bool {
-        self.begun = true;
-        if !self.all.go_to(index) || self.alone {
-            return false;
-        }
-        let transfer = self.all.current();
-        transfer.parallel = self.options.parallel;
-        let [src, dst] = memories(transfer);
-        let ends = Ends::of(&src, &dst, &self.options.streams);
-        sides(transfer) == self.sides && ends.is_ok_and(|ends| ends == self.ends)
-    }
 }
 
 /// Executes a transfer that is not empty; its plan is in normal form, and stays so.

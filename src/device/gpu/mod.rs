@@ -3,7 +3,8 @@
 //! ```text
 //!   backend  │ the trait Backend: makes the device current, calls the driver
 //!   order    │ dependencies of streams: marks, other streams
-//!   copy     │ strategies of copies: the driver's copies, kernels, pinned buffers
+//!   copy     │ strategies of copies: the driver's copies, kernels, pinned buffers; runs: several
+//!            │ copies by one call
 //!   memory   │ allocation, queries of addresses
 //!   context  │ the current context or device, changed and restored
 //!   driver   │ the library, its functions by both vendors' names; codes: error codes
@@ -50,6 +51,7 @@ mod order;
 pub mod packed;
 mod peers;
 mod rocm;
+mod runs;
 mod stage;
 
 use core::ffi::{c_char, c_void};

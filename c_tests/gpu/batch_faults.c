@@ -1,0 +1,146 @@
+/* Batches of copies (dlrs_copy_batch) that fail at any pair: batch_faults cuda|rocm [ROW]
+ *
+ * *failed names the pair, or none; nothing leaks and nothing is left to run; the call succeeds next.
+ * Where the driver refuses a batch, its pairs are copied one by one. */
+#include "batch.h"
+
+/* A batch of n that fails; nothing leaks, nothing is left to run, and it succeeds next. */
+static void fails_at(int n, int async, const char *function, long k, int code, int32_t status, uint64_t index) {
+  static char where[160];
+  snprintf(where, sizeof where, "%d pairs, %s, call %ld of %s answers %d", n, async ? "enqueued" : "waits", k,
+           function, code);
+  t_context = where;
+  dlrs_copy_options options = on_stream(streams[0][0], async);
+  uint64_t failed = 77;
+  make_batch(&sources[DEVICE_0], &targets[DEVICE_0], n, DENSE);
+  all_run();
+  gpu_state before = gpu_now();
+  G.ctl(STANDIN_FAIL, k, code, function);
+  FAILS(status, code, dlrs_copy_batch((uint64_t)n, B.src, B.dst, &options, &failed, ERR));
+  G.ctl(STANDIN_FAIL, 0, 0, NULL);
+  EQUAL(failed, index);
+  EQUAL(gpu_now().stats.pending, 0);
+  SAME(before);
+  calls_of(n, DENSE, &options);
+  SAME(before);
+}
+
+enum { INTERNAL = 999, FAULT = 719, REFUSES = 1, LACKS = 801 };
+
+static void failures(void) {
+  NEEDS_STANDIN();
+  set_up();
+  dlrs_copy_options options = on_stream(streams[0][0], 0);
+  calls_of(MOST, DENSE, &options);
+  static const int sizes[] = {1, 2, 64, 65, MOST};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    int n = sizes[i];
+    for (int async = 0; async < 2; ++async) {
+      for (int at = 0; at < n; at += n < 3 ? 1 : 31) {
+        fails_at(n, async, pointer(), 2 * at + 1, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
+        fails_at(n, async, pointer(), 2 * at + 2, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
+        if (G.hip || n == 1) fails_at(n, async, plain(), at + 1, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
+      }
+      if (!async) {
+        fails_at(n, 0, G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize", 1, INTERNAL, DLRS_INTERNAL, (uint64_t)n);
+      }
+      for (int at = 0; !G.hip && n > 1 && at < n; at += TOGETHER) {
+        fails_at(n, async, "cuMemcpyBatchAsync", at / TOGETHER + 1, FAULT, DLRS_ASYNC_FAULT, (uint64_t)n);
+      }
+    }
+  }
+}
+
+/* Where the driver refuses a batch, its copies are made one by one, and the one that fails is named. */
+static void refusals(void) {
+  static const int codes[] = {REFUSES, LACKS, 2, 400, INTERNAL};
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  set_up();
+  dlrs_copy_options options = on_stream(streams[0][0], 0);
+  calls_of(MOST, MIXED, &options);
+  for (int call = 1; call <= 4; ++call) {
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
+      for (int kind = DENSE; kind < LAYOUTS; kind += MIXED) {
+        gpu_state before = gpu_now();
+        G.ctl(STANDIN_FAIL, call, codes[i], "cuMemcpyBatchAsync");
+        calls_of(MOST, kind, &options);
+        G.ctl(STANDIN_FAIL, 0, 0, NULL);
+        long batches = by_batches(), refused = gpu_now().stats.injected - before.stats.injected;
+        EQUAL(batches, kind == DENSE ? call : refused ? call : 2);
+        if (kind == DENSE) EQUAL(G.calls("cuMemcpyAsync"), MOST - (call - 1) * TOGETHER);
+        SAME(before);
+      }
+    }
+  }
+  /* The driver rejects the batch and then the pair itself. */
+  memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
+  make_batch(&sources[DEVICE_0], &targets[DEVICE_0], MOST, DENSE);
+  uint64_t failed = 77;
+  gpu_state before = gpu_now();
+  void *beyond = seen(targets[DEVICE_0].first) != NULL ? targets[DEVICE_0].first + NBYTES - 8 : NULL;
+  B.dst[130]->dl_tensor.data = beyond; /* past its end; the library cannot know */
+  FAILS(DLRS_BAD_ARG, 1, dlrs_copy_batch(MOST, B.src, B.dst, &options, &failed, ERR));
+  EQUAL(failed, 130);
+  EQUAL(gpu_now().stats.pending, 0);
+  SAME(before);
+}
+
+/* Pinned memory that was registered in part is rejected by the driver's copies, not by the library. */
+static void registered(void) {
+  static unsigned char host[2 * NBYTES] __attribute__((aligned(4096)));
+  NEEDS_STANDIN();
+  set_up();
+  side from = sources[PINNED];
+  from.first = host;
+  memcpy(host, news, NBYTES);
+  WORKS(dlrs_mem_register_host(G.type, host + 5, 4096, ERR)); /* ends inside a tensor */
+  dlrs_copy_options options = on_stream(streams[0][0], 0);
+  for (int i = 0; i < 2; ++i) {
+    memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
+    make_batch(&from, &targets[DEVICE_0], MOST, DENSE);
+    expect(MOST);
+    WORKS(dlrs_copy_batch(MOST, B.src, B.dst, &options, NULL, ERR));
+    CHECK(memcmp(seen(targets[DEVICE_0].first), want, NBYTES) == 0);
+  }
+  WORKS(dlrs_mem_unregister_host(G.type, host + 5, ERR));
+}
+
+/* All checks come before the first byte, and before the driver is called. */
+static void checked_first(void) {
+  NEEDS_STANDIN();
+  set_up();
+  dlrs_copy_options options = on_stream(streams[0][0], 0);
+  for (int at = 0; at < MOST; at += 33) {
+    uint64_t failed = 77;
+    memcpy(seen(targets[DEVICE_0].first), olds, NBYTES);
+    make_batch(&sources[DEVICE_0], &targets[DEVICE_0], MOST, MIXED);
+    B.layouts[at].shape[0] = ROWS;
+    B.dst[at]->dl_tensor.dtype = t_dtype(kDLInt, 8, 1);
+    long calls = gpu_now().stats.calls;
+    FAILS(DLRS_DTYPE_MISMATCH, ANY, dlrs_copy_batch(MOST, B.src, B.dst, &options, &failed, ERR));
+    EQUAL(failed, at);
+    EQUAL(gpu_now().stats.calls, calls);
+    all_run();
+    CHECK(memcmp(seen(targets[DEVICE_0].first), olds, NBYTES) == 0);
+  }
+}
+
+static const gpu_row rows[] = {
+    {"failures", "a call fails at each pair", failures},
+    {"refusals", "the driver refuses a batch", refusals},
+    {"registered", "memory registered in part", registered},
+    {"checked first", "a pair that cannot be copied", checked_first},
+};
+
+int main(int argc, char **argv) {
+  if (argc < 2 || !gpu_open(argv[1])) {
+    puts("usage: batch_faults cuda|rocm [ROW]: and its driver must be found");
+    return 2;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (argc > 2 && strcmp(argv[2], rows[i].id) != 0) continue;
+    gpu_run(&rows[i]);
+  }
+  return gpu_end();
+}
