@@ -37,6 +37,15 @@ class DLTensor(ctypes.Structure):
     ]
 
 
+class Managed(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p), ("flags", c_uint64),
+        ("tensor", DLTensor),
+    ]
+
+
 class Options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32), ("flags", c_uint32), ("threads", c_uint32), ("reserved", c_uint32),
@@ -52,12 +61,26 @@ class Library:
     def __init__(self, file):
         self.lib = ctypes.CDLL(str(file))
         self.lib.dlrs_copy_desc.argtypes = [c_void_p, c_uint64, c_void_p, c_uint64, c_void_p, c_void_p]
+        self.lib.dlrs_copy_batch.argtypes = [c_uint64, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]
         self.lib.dlrs_status_name.restype = ctypes.c_char_p
 
     def copy(self, src, dst, options=None):
         status = self.lib.dlrs_copy_desc(byref(src), 0, byref(dst), 0, byref(options) if options else None, None)
         if status != 0:
             raise RuntimeError(f"dlrs_copy_desc: {self.lib.dlrs_status_name(status)}")
+
+    def batch(self, src, dst):
+        """A function that copies these tensors by one call."""
+        sides = [[Managed(1, 0, None, None, 0, one) for one in side] for side in (src, dst)]
+        places = [(c_void_p * len(side))(*map(ctypes.addressof, side)) for side in sides]
+
+        def copy(options):
+            status = self.lib.dlrs_copy_batch(len(src), *places, byref(options), None, None)
+            if status != 0:
+                raise RuntimeError(f"dlrs_copy_batch: {self.lib.dlrs_status_name(status)}")
+
+        copy.kept = sides
+        return copy
 
 
 # A driver's file names, and its names of the functions used here. HIP numbers a copy's direction.
@@ -376,6 +399,56 @@ class Bench:
         driver.call("free", a)
         driver.call("free", b)
 
+    def batches(self):
+        """64 small tensors, by the clock: one call, a call for each, and the driver's call for each."""
+        driver, library, n, nbytes = self.driver, self.library, 64, 4096
+        for kind, room, device, free in (
+            ("D2D", driver.device, self.there, "free"), ("H2D pinned", driver.pinned, self.pinned, "free_host"),
+        ):
+            a, b = room(n * nbytes), driver.device(n * nbytes)
+            src = [tensor(a + i * nbytes, device, "u8", [nbytes]) for i in range(n)]
+            # In another order, so that neighbours do not become one copy.
+            dst = [tensor(b + (i * 5 % n) * nbytes, self.there, "u8", [nbytes]) for i in range(n)]
+            together = library.batch(src, dst)
+            self.check_batch(kind, src, dst, together)
+            calls = 3 if self.quick else 200
+
+            def each(copy):
+                for one, other in zip(src, dst):
+                    copy(one, other)
+
+            limit = seconds(lambda: each(lambda x, y: driver.copy(y.data, x.data, nbytes)), driver.wait, calls, self.repeats)
+            apart = seconds(lambda: each(lambda x, y: library.copy(x, y, self.enqueue)), driver.wait, calls, self.repeats)
+            ours = seconds(lambda: together(self.enqueue), driver.wait, calls, self.repeats)
+            torch = getattr(self.peers.get("torch"), "foreach", None) if kind == "D2D" else None
+            peers = {"torch": torch(n, nbytes, calls, self.repeats)} if torch else {}
+            self.row(f"{kind} 64 x 4 KiB async, one batch (Python's ctypes)", 0, ours, limit, "-", peers)
+            self.row(f"{kind} 64 x 4 KiB async, pair by pair (Python's ctypes)", 0, apart, limit, "-")
+            driver.call(free, a)
+            driver.call("free", b)
+
+    def check_batch(self, kind, src, dst, together):
+        try:
+            import numpy
+        except ImportError:
+            print("not checked: NumPy is not installed")
+            return
+        driver, seed = self.driver, numpy.random.default_rng(2)
+        for one, other in zip(src, dst):
+            nbytes = one.kept[0][0]
+            bytes_of, out = seed.integers(0, 255, nbytes, dtype="u1"), numpy.zeros(nbytes, "u1")
+            one.expected = bytes_of
+            driver.copy(one.data, bytes_of.ctypes.data, nbytes)
+            driver.copy(other.data, out.ctypes.data, nbytes)
+            driver.wait()
+        together(self.blocking)
+        for one, other in zip(src, dst):
+            out = numpy.zeros_like(one.expected)
+            driver.copy(out.ctypes.data, other.data, out.size)
+            driver.wait()
+            if not (out == one.expected).all():
+                raise RuntimeError(f"{kind}: the batch is wrong")
+
     def write(self):
         """The data file of this card, and page.py's page of all of them."""
         card, driver = self.driver.name.split(", driver for ")
@@ -413,6 +486,12 @@ def import_torch():
         torch.cuda.synchronize()
         return driver.seconds(lambda: dst.copy_(src), torch.cuda.current_stream().cuda_stream, calls, repeats)
 
+    def foreach(n, nbytes, calls, repeats):
+        src = [torch.zeros(nbytes, dtype=torch.uint8, device="cuda") for _ in range(n)]
+        dst = [torch.empty_like(one) for one in src]
+        return seconds(lambda: torch._foreach_copy_(dst, src), torch.cuda.synchronize, calls, repeats)
+
+    measure.foreach = foreach
     return measure
 
 
@@ -481,7 +560,7 @@ def main():
     arguments.library = arguments.library or ROOT / f"target/{arguments.vendor}/lib/libdlpack_rs.so"
     bench = Bench(arguments)
     print(bench.driver.name)
-    parts = (bench.transfers, bench.dense, bench.permutations, bench.strided_transfers, bench.small)
+    parts = (bench.transfers, bench.dense, bench.permutations, bench.strided_transfers, bench.small, bench.batches)
     for part in parts:
         if not arguments.only or part.__name__ in arguments.only:
             part()

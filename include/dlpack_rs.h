@@ -3493,12 +3493,14 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
  *            dlrs_copy.
  * Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: this is not
  *            checked, and the order of the pairs is undefined.
- * Device:    as dlrs_copy.
+ * Device:    as dlrs_copy. Successive pairs of the same devices, streams and dlrs_ready_record are
+ *            ordered once and waited for once, whatever their number.
  * Ownership: unchanged.
  * Flags:     as dlrs_copy.
  * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
  *            failed is not NULL, *failed is its index; else *failed is n or not modified.
- *            On any error nothing has been written.
+ *            On any error but a device's nothing has been written. After a device's any dst may
+ *            have been; nothing is pending, unless DLRS_COPY_ASYNC was given.
  * Threads:   as dlrs_copy.
  * Source:    this library.
  *

@@ -17,7 +17,7 @@ static inline unsigned char *seen(const void *address) {
 
 /* ---- Operands -------------------------------------------------------------------------------*/
 
-enum { ON_CPU, PINNED, MANAGED, DEVICE_0, DEVICE_1, KINDS };
+enum { ON_CPU, PINNED, MANAGED, MANAGED_1, DEVICE_0, DEVICE_1, KINDS };
 enum { DENSE, STRIDED, MIXED, LAYOUTS };
 enum { DEFAULTS, SAME_STREAM, TWO_STREAMS, LEGACY_STREAM, STREAMS };
 enum { NOTHING, SHARED, OWN, TARGETS, RECORDS };
@@ -35,7 +35,8 @@ static inline unsigned char *obtain(int kind) {
   switch (kind) {
   case ON_CPU: return (unsigned char *)calloc(1, NBYTES);
   case PINNED: return (unsigned char *)gpu_pinned(NBYTES);
-  case MANAGED: return (unsigned char *)gpu_managed(0, NBYTES);
+  case MANAGED:
+  case MANAGED_1: return (unsigned char *)gpu_managed(kind == MANAGED_1, NBYTES);
   default: return (unsigned char *)gpu_alloc(kind == DEVICE_1, NBYTES);
   }
 }
@@ -45,10 +46,10 @@ static inline void set_up(void) {
   for (int kind = 0; kind < KINDS; ++kind) {
     for (int i = 0; i < 2; ++i) {
       side *it = i ? &targets[kind] : &sources[kind];
-      it->device = kind == DEVICE_1;
+      it->device = kind == DEVICE_1 || kind == MANAGED_1;
       it->on = kind == ON_CPU                ? CPU
                : kind == PINNED              ? t_device(G.pinned, 0)
-               : kind == MANAGED && G.managed ? t_device(G.managed, 0) : DEV(it->device);
+               : kind < DEVICE_0 && G.managed ? t_device(G.managed, 0) : DEV(it->device);
       it->first = obtain(kind);
     }
   }

@@ -25,6 +25,36 @@ static void fails_at(int n, int async, const char *function, long k, int code, i
   SAME(before);
 }
 
+/* Two groups: the wait for the first one fails, for which no pair is at fault; nor is the next one. */
+static void ends(void) {
+  static const char *const calls[2][3] = {{"cuStreamSynchronize", "cuStreamWaitEvent", "cuEventRecord"},
+                                          {"hipStreamSynchronize", "hipStreamWaitEvent", "hipEventRecord"}};
+  NEEDS_STANDIN();
+  set_up();
+  dlrs_copy_options first = on_stream(streams[0][0], 0);
+  calls_of(2, DENSE, &first);
+  for (int call = 0; call < 3; ++call) {
+    for (int groups = 1; groups < 3; ++groups) {
+      /* From device 0, whose backend's stream then makes the destination's wait. */
+      dlrs_copy_options options = gpu_options(NULL, streams[0][0], call ? DLRS_COPY_ASYNC : 0);
+      for (int i = 0; i < 6; ++i) {
+        B.layouts[i] = layout_of(DENSE, i);
+        B.src[i] = tensor_of(&sources[i < 3 || groups == 1 ? DEVICE_0 : PINNED], 0, i);
+        B.dst[i] = tensor_of(&targets[DEVICE_0], 1, i);
+      }
+      all_run();
+      uint64_t failed = 77;
+      gpu_state before = gpu_now();
+      G.ctl(STANDIN_FAIL, 1, 999, calls[G.hip != 0][call]);
+      FAILS(DLRS_INTERNAL, 999, dlrs_copy_batch(6, B.src, B.dst, &options, &failed, ERR));
+      G.ctl(STANDIN_FAIL, 0, 0, NULL);
+      EQUAL(failed, call == 0 ? 6 : 0); /* the others order the first pair */
+      all_run();
+      SAME(before);
+    }
+  }
+}
+
 enum { INTERNAL = 999, FAULT = 719, REFUSES = 1, LACKS = 801 };
 
 static void failures(void) {
@@ -128,6 +158,7 @@ static void checked_first(void) {
 
 static const gpu_row rows[] = {
     {"failures", "a call fails at each pair", failures},
+    {"ends", "the wait after a group fails", ends},
     {"refusals", "the driver refuses a batch", refusals},
     {"registered", "memory registered in part", registered},
     {"checked first", "a pair that cannot be copied", checked_first},

@@ -316,9 +316,11 @@ unsafe fn simple(transfer: &Transfer, options: &Options) -> Option<Result<()>> {
         src.device.device_type == CPU.device_type && dst.device.device_type == CPU.device_type;
     let unnamed = streams.src.is_null() && streams.dst.is_null();
     let recorded = || src.ready.is_some() || dst.ready.is_some();
-    // SAFETY: the caller's word; the CPU reaches both sides.
-    (unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded())
-        .then(|| unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) })
+    if unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded() {
+        // SAFETY: the caller's word; the CPU reaches both sides.
+        return Some(unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) });
+    }
+    None
 }
 
 /// Transfers that involve a device or its streams.
