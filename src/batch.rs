@@ -40,8 +40,8 @@ pub unsafe fn copy_batch(
             (None, None) => unsafe { route::execute_all(&mut pairs, options) },
             (None, more) => {
                 let job = &mut pairs.job;
-                // SAFETY: the caller's word; the scratch memory is large enough.
                 let alone = match more <= nbytes {
+                    // SAFETY: the caller's word; the scratch memory is large enough.
                     true => unsafe { copy::run(job, &scratch, options) },
                     false => copy::finish(job, options),
                 };
