@@ -26,8 +26,9 @@ impl Bit {
         Bit { bit: self.bit.wrapping_add(bits), ..self }
     }
 
+    /// The byte that holds it.
     #[inline(always)]
-    fn byte(self) -> *mut u8 {
+    pub fn byte(self) -> *mut u8 {
         self.base.wrapping_offset((self.bit >> 3) as isize)
     }
 

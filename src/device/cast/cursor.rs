@@ -1,7 +1,12 @@
 //! Strided numbers to and from dense bytes. Offsets and strides are in bits.
 
+use core::mem::MaybeUninit;
+
+use dlpack_kernels::{Bit, Bits, Packed, Runs};
+
 use super::Cast;
 use super::pipeline::{Kind, Tile};
+use crate::device::cpu;
 use crate::device::plan::{Dim, MAX_NDIM, Plan};
 
 /// How the numbers of one side are stored.
@@ -23,11 +28,17 @@ pub struct Cursor<'a> {
     index: [i64; MAX_NDIM],
 }
 
-/// Neighbours along the innermost dimension.
-struct Row {
-    at: i64,
-    stride: i64,
-    n: usize,
+/// Bytes behind a packed row that its kernels may read.
+const BEHIND: usize = 64;
+
+/// What is done with numbers in whole bytes.
+enum Way {
+    /// They are read.
+    Gather,
+    /// They are written.
+    Scatter,
+    /// They are ORed into bytes.
+    Merge,
 }
 
 impl<'a> Cursor<'a> {
@@ -49,16 +60,6 @@ impl<'a> Cursor<'a> {
         let Some(&Dim { n, src, dst }) = self.plan.dims.last() else { return (1, 0) };
         let index = self.index.get(self.plan.ndim() - 1);
         (n - index.map_or(0, |&index| index), if self.in_dst { dst } else { src })
-    }
-
-    /// Returns the next numbers of one row, at most `most`, and advances behind them.
-    #[inline(never)]
-    fn row(&mut self, most: usize) -> Row {
-        let (left, stride) = self.rest();
-        let n = left.min(most as i64);
-        let row = Row { at: self.at, stride, n: n as usize };
-        self.step(n);
-        row
     }
 
     /// Advances by `n` numbers of this row.
@@ -107,141 +108,115 @@ impl<'a> Cursor<'a> {
         dense.unwrap_or_else(|| {
             let to = tile.0.as_mut_ptr();
             // SAFETY: guaranteed by the caller.
-            unsafe { self.gather(to, n) };
+            unsafe { self.rows(to, n, Way::Gather) };
             to
         })
-    }
-
-    /// Reads the next `n` numbers into whole bytes.
-    ///
-    /// # Safety
-    /// The numbers are readable; `to` has room for them.
-    unsafe fn gather(&mut self, mut to: *mut u8, n: usize) {
-        let (bits, mut left) = (self.bits, n);
-        let size = bits.div_ceil(8) as i64;
-        while left > 0 {
-            let row = self.row(left);
-            let from = self.first;
-            // SAFETY: the row's numbers are those of the caller.
-            unsafe {
-                match bits {
-                    0..8 => unpack(from, &row, bits, to),
-                    _ => strided(from, row.at, row.stride, to, size, row.n, size),
-                }
-            }
-            to = to.wrapping_add(row.n * size as usize);
-            left -= row.n.max(1);
-        }
     }
 
     /// Writes the next `n` numbers from whole bytes.
     ///
     /// # Safety
     /// The numbers are writable; `from` holds them.
-    pub unsafe fn scatter(&mut self, mut from: *mut u8, n: usize, merge: bool) {
-        let (bits, mut left) = (self.bits, n);
-        let size = bits.div_ceil(8) as i64;
-        while left > 0 {
-            let row = self.row(left);
-            let to = self.first;
+    pub unsafe fn scatter(&mut self, from: *mut u8, n: usize, merge: bool) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.rows(from, n, if merge { Way::Merge } else { Way::Scatter }) }
+    }
+
+    /// Moves the next `n` numbers, row by row, to or from whole bytes in `dense`.
+    ///
+    /// # Safety
+    /// As [`Cursor::tile`] and [`Cursor::scatter`].
+    #[inline(never)]
+    unsafe fn rows(&mut self, mut dense: *mut u8, mut n: usize, way: Way) {
+        let width = self.bits as usize;
+        let nbytes = width.div_ceil(8);
+        while n > 0 {
+            let (left, by) = self.rest();
+            let row = left.min(n as i64);
+            let (own, tile) = (Bit { base: self.first, bit: self.at }, Bit { base: dense, bit: 0 });
+            self.step(row);
+            let (src, dst, by_src, by_dst, slot) = match way {
+                Way::Gather => (own, tile, by, 8 * nbytes as i64, 8 * nbytes),
+                _ => (tile, own, 8 * nbytes as i64, by, width),
+            };
+            let row = row as usize;
+            let runs =
+                Runs { src, dst, n: row, by_src, by_dst, width, slot, stream: false, ahead: 0 };
             // SAFETY: the row's numbers are those of the caller.
             unsafe {
-                match bits {
-                    _ if merge => join(from, &row, to),
-                    0..8 => pack(from, &row, bits, to),
-                    _ => {
-                        let to = to.wrapping_offset((row.at >> 3) as isize);
-                        strided(from, 0, size * 8, to, row.stride >> 3, row.n, size)
-                    }
+                match (&way, nbytes) {
+                    (Way::Merge, _) => each::<1>(&runs, |from, to| [from[0] | to[0]]),
+                    _ if width < 8 => packed(&runs, left as usize - row),
+                    (_, 1) => each::<1>(&runs, |from, _| from),
+                    (_, 2) => each::<2>(&runs, |from, _| from),
+                    (_, 4) => each::<4>(&runs, |from, _| from),
+                    _ => each::<8>(&runs, |from, _| from),
                 }
             }
-            from = from.wrapping_add(row.n * size as usize);
-            left -= row.n.max(1);
+            dense = dense.wrapping_add(row * nbytes);
+            n -= row.max(1);
         }
     }
 }
 
+/// Writes what a rule makes of every number and of the one that it replaces.
+///
 /// # Safety
-/// `n` numbers of `size` bytes are readable and writable.
-unsafe fn strided(
-    from: *mut u8,
-    at: i64,
-    stride: i64,
-    to: *mut u8,
-    to_stride: i64,
-    n: usize,
-    size: i64,
-) {
-    let from = from.wrapping_offset((at >> 3) as isize);
-    let (by_from, by_to) = ((stride >> 3) as isize, to_stride as isize);
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        match size {
-            1 => moved::<u8>(from, by_from, to, by_to, n),
-            2 => moved::<u16>(from, by_from, to, by_to, n),
-            4 => moved::<u32>(from, by_from, to, by_to, n),
-            _ => moved::<u64>(from, by_from, to, by_to, n),
-        }
-    }
-}
-
-/// # Safety
-/// As [`strided`].
-unsafe fn moved<T: Copy>(from: *mut u8, by_from: isize, to: *mut u8, by_to: isize, n: usize) {
-    for i in 0..n as isize {
-        let from = from.wrapping_offset(i.wrapping_mul(by_from)).cast::<T>();
-        let to = to.wrapping_offset(i.wrapping_mul(by_to)).cast::<T>();
+/// They are `N` bytes, readable and writable.
+#[inline(always)]
+unsafe fn each<const N: usize>(runs: &Runs, rule: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+    let (mut from, mut to) = (runs.src.byte().cast::<[u8; N]>(), runs.dst.byte().cast());
+    let (by_src, by_dst) = ((runs.by_src >> 3) as isize, (runs.by_dst >> 3) as isize);
+    for _ in 0..runs.n {
         // SAFETY: guaranteed by the caller.
-        unsafe { to.write_unaligned(from.read_unaligned()) };
+        unsafe { *to = rule(*from, *to) };
+        (from, to) = (from.wrapping_byte_offset(by_src), to.wrapping_byte_offset(by_dst));
     }
 }
 
+/// Moves numbers of fewer than 8 bits from a row to a tile, or from a tile to a row. The row has
+/// `left` more numbers.
+///
 /// # Safety
-/// The row is readable, `to` has a byte for every number.
-unsafe fn unpack(from: *mut u8, row: &Row, bits: u32, to: *mut u8) {
-    let (mut at, mask) = (row.at, (1u32 << bits) - 1);
-    for i in 0..row.n {
-        let byte = from.wrapping_offset((at >> 3) as isize);
-        let shift = at as u32 & 7;
-        // SAFETY: the second byte is read only if the number extends into it.
-        unsafe {
-            let high = if shift + bits > 8 { u32::from(byte.wrapping_add(1).read()) } else { 0 };
-            let both = u32::from(byte.read()) | high << 8;
-            to.add(i).write((both >> shift & mask) as u8);
-        }
-        at = at.wrapping_add(row.stride);
-    }
-}
-
-/// # Safety
-/// The row is writable, `from` has a byte for every number.
-unsafe fn pack(from: *mut u8, row: &Row, bits: u32, to: *mut u8) {
-    let (mut at, mask) = (row.at, (1u32 << bits) - 1);
-    for i in 0..row.n {
-        let byte = to.wrapping_offset((at >> 3) as isize);
-        let shift = at as u32 & 7;
-        // SAFETY: the second byte is accessed only if the number extends into it.
-        unsafe {
-            let value = (u32::from(from.add(i).read()) & mask) << shift;
-            let keep = !(mask << shift);
-            byte.write(byte.read() & keep as u8 | value as u8);
-            if shift + bits > 8 {
-                let byte = byte.wrapping_add(1);
-                byte.write(byte.read() & (keep >> 8) as u8 | (value >> 8) as u8);
+/// The row's numbers are readable or writable, and the tile has room for them.
+unsafe fn packed(runs: &Runs, left: usize) {
+    let &Runs { src, dst, n, width, .. } = runs;
+    let all = n * width;
+    let row = Packed {
+        packed: src,
+        by_row: 0,
+        bytes: dst.base,
+        field: width,
+        width,
+        n,
+        rows: 1,
+        ahead: 0,
+    };
+    let gathers = runs.slot != width;
+    if gathers && (runs.by_src != width as i64 || left * width < 8 * BEHIND) {
+        for i in 0..n {
+            let at = src.by((i as i64).wrapping_mul(runs.by_src));
+            let (byte, shift) = (at.byte(), (at.bit & 7) as usize);
+            // SAFETY: the second byte is read only if the number extends into it.
+            unsafe {
+                let high = if shift + width > 8 { u32::from(*byte.add(1)) } else { 0 };
+                let both = u32::from(*byte) | high << 8;
+                *dst.base.add(i) = (both >> shift & ((1 << width) - 1)) as u8;
             }
         }
-        at = at.wrapping_add(row.stride);
+        return;
     }
-}
-
-/// # Safety
-/// As [`pack`], for whole bytes.
-unsafe fn join(from: *mut u8, row: &Row, to: *mut u8) {
-    let mut at = row.at >> 3;
-    for i in 0..row.n {
-        let byte = to.wrapping_offset(at as isize);
-        // SAFETY: guaranteed by the caller.
-        unsafe { byte.write(byte.read() | from.add(i).read()) };
-        at = at.wrapping_add(row.stride >> 3);
-    }
+    // The packed row, for which a tile has room, and the bytes behind it.
+    let mut buffer = MaybeUninit::<Tile>::uninit();
+    let between = Bit { base: buffer.as_mut_ptr().cast(), bit: 0 };
+    let bits = if gathers {
+        Bits::Unpack(row)
+    } else if runs.by_dst == width as i64 {
+        let row = Packed { packed: between, bytes: src.base, ..row };
+        Bits::Pack(row, Runs { src: between, n: 1, width: all, slot: all, ..*runs })
+    } else {
+        Bits::Copy(*runs)
+    };
+    // SAFETY: guaranteed by the caller. Bytes behind a row are other numbers of it, or a tile's.
+    unsafe { cpu::bits(&bits) }
 }

@@ -2,7 +2,7 @@
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use dlpack_kernels::Kernels;
+use dlpack_kernels::{Bits, Kernels};
 pub use dlpack_kernels::{Level, detected};
 
 /// The kernels in use: null at first.
@@ -20,6 +20,15 @@ fn use_level(level: Level) -> &'static Kernels {
     let kernels = level.kernels();
     KERNELS.store(from_ref(kernels).cast_mut(), Ordering::Relaxed);
     kernels
+}
+
+/// Copies, unpacks or packs items that are not whole bytes.
+///
+/// # Safety
+/// As in the documentation of the kernels.
+pub unsafe fn bits(bits: &Bits) {
+    // SAFETY: guaranteed by the caller; the processor has the level in use.
+    unsafe { (kernels().bits)(bits) }
 }
 
 /// The level in use.

@@ -22,7 +22,7 @@ mod policy;
 mod threads;
 
 pub use choose::outlet;
-pub use level::{Level, detected, level, set_level};
+pub use level::{Level, bits, detected, level, set_level};
 pub use policy::set_thresholds;
 pub use threads::{Parallel, ParallelFor, parts, side_by_side, worth};
 
