@@ -51,6 +51,19 @@ static void results() {
   CHECK(none.error().field() == DLRS_FIELD_OPTION && none.error().dimension() == -1);
   auto still = std::move(none).transform([](long n) { return n; });
   CHECK(!still && std::move(still).value_or(5) == 5);
+  // Of nothing: f() and a Result<void>; an error can become a value again.
+  int calls = 0;
+  const auto read = Result<void>()
+                        .and_then([&] { return Result<int>(++calls); })
+                        .transform([&](int n) { calls += n; });
+  CHECK(read && calls == 2);
+  CHECK(*Result<void>().transform([] { return 5; }) == 5);
+  const auto recovered = Result<void>(Error(DLRS_NOMEM, "x"))
+                             .transform([&] { return ++calls; })
+                             .or_else([](const Error &e) { return Result<int>(e.status()); });
+  CHECK(recovered && *recovered == DLRS_NOMEM && calls == 2);
+  CHECK(*Result<int>(3).or_else([](const Error &e) { return Result<int>(e); }) == 3);
+  CHECK(*recovered.and_then([](const int &n) { return Result<long>(n + 1L); }) == 402);
   Result<void> good, bad = Error(DLRS_NOMEM, "x");
   CHECK(good && !bad && bad.error().status_class() == 4);
   good = std::move(bad);

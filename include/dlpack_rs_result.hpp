@@ -169,6 +169,15 @@ namespace detail {
 #endif
 }
 struct Nothing {};  // the value of a Result<void>
+/// f(value), or f() for Nothing.
+template <class F, class V>
+auto pass(F &f, V &&value) -> decltype(f(std::forward<V>(value))) {
+  return f(std::forward<V>(value));
+}
+template <class F>
+auto pass(F &f, const Nothing &) -> decltype(f()) {
+  return f();
+}
 }  // namespace detail
 
 /// A T or an Error, with the names of std::expected. Move-only.
@@ -212,22 +221,36 @@ class [[nodiscard]] Result {
   [[nodiscard]] Value value_or(U &&other) && {
     return ok_ ? std::move(value_) : static_cast<Value>(std::forward<U>(other));
   }
-  /// f(value), which returns a Result; or the Error.
+  /// f(value), or f() of a Result<void>, which returns a Result; or the Error.
   template <class F>
-  auto and_then(F &&f) && -> decltype(f(std::declval<Value>())) {
-    if (ok_) return f(std::move(value_));
+  auto and_then(F &&f) && -> decltype(detail::pass(f, std::declval<Value>())) {
+    if (ok_) return detail::pass(f, std::move(value_));
     return error_;
   }
   template <class F>
-  auto and_then(F &&f) & -> decltype(f(std::declval<Value &>())) {
-    if (ok_) return f(value_);
+  auto and_then(F &&f) & -> decltype(detail::pass(f, std::declval<Value &>())) {
+    if (ok_) return detail::pass(f, value_);
     return error_;
   }
-  /// A Result of f(value), which returns a value; or the Error.
   template <class F>
-  auto transform(F &&f) && -> Result<decltype(f(std::declval<Value>()))> {
-    if (ok_) return f(std::move(value_));
+  auto and_then(F &&f) const & -> decltype(detail::pass(f, std::declval<const Value &>())) {
+    if (ok_) return detail::pass(f, value_);
     return error_;
+  }
+  /// A Result of f(value), or f(), which returns a value or nothing; or the Error.
+  template <class F>
+  auto transform(F &&f) && -> Result<decltype(detail::pass(f, std::declval<Value>()))> {
+    if (!ok_) return error_;
+    if constexpr (std::is_void_v<decltype(detail::pass(f, std::declval<Value>()))>)
+      return detail::pass(f, std::move(value_)), Result<void>();
+    else
+      return detail::pass(f, std::move(value_));
+  }
+  /// The value; or f(error), which returns such a Result.
+  template <class F>
+  Result or_else(F &&f) && {
+    if (ok_) return std::move(*this);
+    return f(error_);
   }
 
  private:
