@@ -39,6 +39,22 @@ static T made(Result<T> made) {  // a result is passed on by a move
   return std::move(made).value();
 }
 
+// Of nothing: f() and a Result<void>; an error can become a value again.
+static void chains() {
+  const T t = made(T::make<int>({2, 3}));
+  int64_t count = 0;
+  const auto read = t.validate().and_then([&] { return t.numel(); }).transform([&](int64_t n) {
+    count = n;
+  });
+  CHECK(read && count == 6);
+  CHECK(*t.validate().transform([] { return 5; }) == 5);
+  const auto code = [](const Error &e) { return Result<int>(e.status()); };
+  const auto recovered = t.validate(99).transform([&] { return ++count, 1; }).or_else(code);
+  CHECK(recovered && *recovered == DLRS_BAD_ARG && count == 6);
+  CHECK(*t.validate().transform([] { return 3; }).or_else(code) == 3);
+  CHECK(*recovered.and_then([](const int &n) { return Result<long>(n + 1L); }) == 105);
+}
+
 static void results() {
   Result<int> seven(7);
   CHECK(seven && seven.has_value() && *seven == 7 && seven.value() == 7);
@@ -51,19 +67,6 @@ static void results() {
   CHECK(none.error().field() == DLRS_FIELD_OPTION && none.error().dimension() == -1);
   auto still = std::move(none).transform([](long n) { return n; });
   CHECK(!still && std::move(still).value_or(5) == 5);
-  // Of nothing: f() and a Result<void>; an error can become a value again.
-  int calls = 0;
-  const auto read = Result<void>()
-                        .and_then([&] { return Result<int>(++calls); })
-                        .transform([&](int n) { calls += n; });
-  CHECK(read && calls == 2);
-  CHECK(*Result<void>().transform([] { return 5; }) == 5);
-  const auto recovered = Result<void>(Error(DLRS_NOMEM, "x"))
-                             .transform([&] { return ++calls; })
-                             .or_else([](const Error &e) { return Result<int>(e.status()); });
-  CHECK(recovered && *recovered == DLRS_NOMEM && calls == 2);
-  CHECK(*Result<int>(3).or_else([](const Error &e) { return Result<int>(e); }) == 3);
-  CHECK(*recovered.and_then([](const int &n) { return Result<long>(n + 1L); }) == 402);
   Result<void> good, bad = Error(DLRS_NOMEM, "x");
   CHECK(good && !bad && bad.error().status_class() == 4);
   good = std::move(bad);
@@ -140,6 +143,7 @@ static void owners() {
 
 int main() {
   results();
+  chains();
   tensors();
   owners();
   HPP_END("test_hpp_core");
