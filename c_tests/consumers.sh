@@ -273,6 +273,18 @@ subproject() { # installs what its programs need to run, and nothing else of our
   printf '%s\n' ./bin/hello "./lib/$soname" "./lib/libdlpack_rs.so.$version" | sort |
     diff - "$work/found"
 }
+overriding() { # FetchContent in place of find_package: the same variables and components
+  mkdir -p "$work/overriding"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(o LANGUAGES C)' \
+    'include(FetchContent)' \
+    "FetchContent_Declare(dlpack_rs SOURCE_DIR $root OVERRIDE_FIND_PACKAGE)" \
+    'find_package(dlpack_rs REQUIRED COMPONENTS static print)' \
+    'message(STATUS "has ${dlpack_rs_VERSION} ${dlpack_rs_FEATURES}")' \
+    'find_package(dlpack_rs REQUIRED COMPONENTS ${WANT})' >"$work/overriding/CMakeLists.txt"
+  local ask="cmake -S $work/overriding"
+  $ask -B "$work/overriding/b" -DWANT=cuda | grep -F "has $version cuda;rocm;python"
+  fails $ask -B "$work/overriding/c" -DWANT=teleport
+}
 readme() { # its program compiles as it stands there
   mkdir "$work/readme"
   sed -n '/^```c$/,/^```$/p' "$root/README.md" | sed '/^```/d' >"$work/readme/hello.c"
@@ -324,6 +336,7 @@ row "systems that are not packaged for: refused" refuses "Linux and Windows, not
 row "make install: paths with blanks" quoted
 row "within another project's wheel: none of our files" embedded
 row "a subproject's installed program runs" subproject
+row "FetchContent in place of find_package" overriding
 row "the README's program, as it stands there" readme
 row "DLPACK_RS_STATIC_EXPORTS: visible again" static_exports
 
