@@ -206,6 +206,18 @@ static void owning() {
   CHECK(!shared && watch.use_count() == 1);
   t.reset();
   CHECK(watch.expired());
+  // A deleter that cannot be assigned; on failure the owner keeps the memory.
+  int freed = 0;
+  const auto count = [&freed](float *memory) {
+    ++freed;
+    delete[] memory;
+  };
+  std::unique_ptr<float[], decltype(count)> sole(new float[6](), count);
+  CHECK(STATUS(Tensor::from(std::move(sole), {-6})) == DLRS_SHAPE_NEG && sole && freed == 0);
+  t = Tensor::from(std::move(sole), {6});
+  CHECK(!sole && freed == 0);
+  t.reset();
+  CHECK(freed == 1);
 
   auto owner = std::make_shared<std::vector<float>>(6, 1.5f);
   {

@@ -47,11 +47,11 @@ inline dlrs_status no_memory(dlrs_error *e) noexcept {
   return (Refusal(e, DLRS_NOMEM, DLRS_FIELD_NONE, "dlpack_rs") << "no memory to keep the owner")
       .hint("Free some.");
 }
-/// Where a container or an owner has its elements.
+/// Whether C is a container, and not an owner, which has get().
+template <class C, class = void>
+inline constexpr bool has_data = false;
 template <class C>
-auto elements(C &container, int) -> decltype(container.data()) { return container.data(); }
-template <class C>
-auto elements(C &owner, long) -> decltype(owner.get()) { return owner.get(); }
+inline constexpr bool has_data<C, std::void_t<decltype(std::declval<C &>().data())>> = true;
 }  // namespace detail
 
 /// A legacy tensor that releases itself: one pointer, move-only, empty after being moved from.
@@ -197,7 +197,10 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   /// std::shared_ptr<T[]>. An owner does not know its size: the shape is believed.
   template <class C, class = std::enable_if_t<!std::is_lvalue_reference_v<C>>>
   static R<BasicTensor> from(C &&container, Shape shape) {
-    return held(std::forward<C>(container), shape);
+    if constexpr (detail::has_data<C>)
+      return held(std::forward<C>(container), shape);
+    else
+      return own(container.get(), shape, std::forward<C>(container));
   }
 
   /// Imports a tensor: checked, boxed if foreign, copied on request. Sets `foreign` to NULL;
@@ -456,9 +459,10 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
       auto *slot = new (std::nothrow) detail::Slot<C>;
       if (!slot) return detail::no_memory(e);
       C *kept = ::new (static_cast<void *>(slot->bytes)) C(std::move(container));
-      const Described<Dims::capacity> memory(detail::elements(*kept, 0), shape);
+      const Described<Dims::capacity> memory(kept->data(), shape);
       const View view(memory);
-      dlrs_status status = fits(*kept, view, e, 0);
+      dlrs_status status = dlrs_validate_within(view.desc(), 0, kept->data(),
+                                                kept->size() * sizeof(*kept->data()), e);
       if (status == DLRS_OK)
         status = dlrs_tensor_wrap(view.desc(), view.flags(), &detail::drop<C>, slot, o, e);
       if (status != DLRS_OK) {
@@ -467,16 +471,6 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
       }
       return status;
     });
-  }
-  template <class C>
-  static auto fits(const C &container, View view, dlrs_error *e, int)
-      -> decltype(container.size(), dlrs_status()) {
-    const uint64_t nbytes = container.size() * sizeof(*container.data());
-    return dlrs_validate_within(view.desc(), 0, container.data(), nbytes, e);
-  }
-  template <class C>
-  static dlrs_status fits(const C &, View, dlrs_error *, long) {
-    return DLRS_OK;
   }
 
   Pointer pointer_ = nullptr;
