@@ -5,6 +5,7 @@ and ml_dtypes for the types that NumPy lacks.
 import math
 import operator
 from decimal import Decimal
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -92,9 +93,11 @@ def test_setitem_from_the_same_memory(seed):
 VALUES = [0, 1, -1, True, False, 127, 128, 255, 256, -128, -129, 1 << 31, 1 << 63, (1 << 64) - 1,
           1 << 64, -(1 << 63), -(1 << 63) - 1, (1 << 53) + 1, 10**30, 0.0, -0.0, 1.5, -2.75, 1e300,
           math.inf, math.nan, 2j, 1 + 1j, np.float32(1.5), np.int64(-3), np.bool_(True),
-          Decimal("1.5"), ml_dtypes.bfloat16(1.5), np.array(7), np.array([2.5])]
+          Decimal("1.5"), Decimal(300), Decimal(-1), Decimal(10**400), Decimal("NaN"),
+          Decimal("inf"), Fraction(7, 2), ml_dtypes.bfloat16(300), ml_dtypes.float8_e5m2(-1), ml_dtypes.int4(-2), ml_dtypes.bfloat16(1.5), np.array(7), np.array([2.5])]
 
 
+SMALL_NUMBERS = ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4
 NUMPYS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float32",
           "float64", "complex64", "complex128"]
 
@@ -112,7 +115,7 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
         except Exception as error:
             errors.append(type(error))
     integer = array.dtype.kind in "iu"
-    if integer and type(value) is float and errors[0] is None:
+    if integer and isinstance(value, (float, *SMALL_NUMBERS)) and errors[0] is None:
         # NumPy leaves out-of-range values to C; here they are an error.
         fits = np.iinfo(name).min <= int(value) <= np.iinfo(name).max
         assert errors[1] is (None if fits else OverflowError)
@@ -122,6 +125,28 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
         assert errors[0] is errors[1]
     if errors == [None, None]:
         assert array.tobytes() == got.tobytes()
+
+
+class Odd(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+@pytest.mark.parametrize("error", [ValueError, OverflowError, ArithmeticError, MemoryError, Odd,
+                                   KeyboardInterrupt, AttributeError, BufferError])
+def test_exceptions_of_a_number_propagate(name, error):
+    def fails(self):
+        raise error("its own")
+
+    array = np.ones(3, name)
+    t, number = m.from_dlpack(array), type("Number", (), {"__float__": fails})()
+    for write in (t.fill, lambda number: operator.setitem(t, 0, number)):
+        refuses(error, "its own", write, number)
+    if error is ValueError:
+        refuses(ValueError, "signaling NaN", t.fill, Decimal("sNaN"))
+        for other in ("1", None, object(), {}, type):
+            refuses(AttributeError, "no __dlpack__", t.fill, other)
+    assert array.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", [None, *NUMPYS])

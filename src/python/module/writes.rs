@@ -4,6 +4,8 @@
 //! fills; anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied or
 //! converted.
 
+use core::ptr::null_mut;
+
 use super::arguments::{Call, Number, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
 use super::tensor::{self, Held};
@@ -15,9 +17,9 @@ use crate::compare;
 use crate::copy::{self, Given, Options, Pair};
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Arg, Result};
+use crate::error::{Arg, Error, Result};
 use crate::layout::Order;
-use crate::python::raise::required;
+use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request};
@@ -142,30 +144,39 @@ pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Re
         }
         match Held::of(python, value) {
             Ok(src) => broadcast(python, &src, dst),
-            Err(failure) => match other_number(python, value, dtype) {
-                Some(number) => number.fill(python, dst),
-                None => Err(failure),
-            },
+            Err(failure) => other_number(python, value, dtype, failure)?.fill(python, dst),
         }
     }
 }
 
-/// What is no tensor may be a number of another library, as ml_dtypes' and `Decimal`. An exception
-/// that is set goes if it is one.
+/// What is no tensor, for which `failure` is the reason, may be a number of another library, as
+/// ml_dtypes' and `Decimal`: then only its own exceptions count.
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn other_number(python: Python, value: *mut PyObject, dtype: DLDataType) -> Option<Scalar> {
-    // SAFETY: the caller's word.
+unsafe fn other_number(
+    python: Python,
+    value: *mut PyObject,
+    dtype: DLDataType,
+    failure: Error,
+) -> Result<Scalar> {
+    let mut set = [null_mut(); 3];
+    let [kind, object, trace] = &mut set;
+    // SAFETY: the caller's word; what was fetched is restored or given up.
     unsafe {
-        let number = crate::python::raise::aside(python, || {
-            let value_of = |code| scalar(python, value, DLDataType { code, ..dtype });
-            value_of(kDLFloat as u8).and_then(|_| value_of(dtype.code)).ok()
-        });
-        if number.is_some() {
-            python.PyErr_Clear();
+        let value_of = |code| scalar(python, value, DLDataType { code, ..dtype });
+        python.PyErr_Fetch(kind, object, trace);
+        match value_of(kDLFloat as u8) {
+            Err(_) if is(python, Python::PyExc_TypeError) => {
+                let [kind, object, trace] = set;
+                python.PyErr_Restore(kind, object, trace);
+                Err(failure)
+            }
+            float => {
+                set.into_iter().for_each(|part| drop(Owned::new(part)));
+                float.and_then(|_| value_of(dtype.code))
+            }
         }
-        number
     }
 }
 
