@@ -9,7 +9,7 @@ use super::error::{dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
 use super::error::{dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
-use crate::python::{PyObject, Python, exchange};
+use crate::python::{Object, PyObject, Python, exchange};
 use crate::validate::exchange::{find, read};
 
 /// Allocate a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
             let kind = r#type.cast::<PyObject>();
             arg::pointers([arg::need(kind, TYPE), arg::need(out, OUT)])?;
             let kind = arg::required(kind, TYPE)?;
-            let header = exchange::of_type(Python::get()?, kind.as_ptr()).of(TYPE)?;
+            let header = exchange::of_type(Python::get()?, Object::new(kind.as_ptr())).of(TYPE)?;
             if header.is_null() {
                 let error = Error::new(DLRS_UNSUPPORTED).of(TYPE);
                 return Err(error.detail("has no __dlpack_c_exchange_api__"));

@@ -10,7 +10,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::import::{Wanted, protocol};
-use crate::python::{self, Owned, PyObject, Python, capsule, export, stream};
+use crate::python::{self, Object, Owned, PyObject, Python, capsule, export, stream};
 use crate::validate::check_flags;
 
 /// A new reference, for the caller.
@@ -126,7 +126,10 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
         let (_, out) = unsafe { arg::with_out(capsule, CAPSULE, out, Arg::out) }?;
         check_flags(legacy_flags).of(Arg::legacy_flags)?;
         // SAFETY: a live object, by the contract.
-        out.set(unsafe { capsule::consume(Python::get()?, capsule, legacy_flags) }.of(CAPSULE)?);
+        out.set(
+            capsule::consume(Python::get()?, unsafe { Object::new(capsule) }, legacy_flags)
+                .of(CAPSULE)?,
+        );
         Ok(())
     })
 }
@@ -377,7 +380,7 @@ pub unsafe extern "C" fn dlrs_py_import(
             let mut wanted = wanted(&options).of(OPTIONS)?;
             let python = Python::get()?;
             wanted.ask(python, options.device.cast(), options.copy.cast()).of(OPTIONS)?;
-            out.set(python::import::import(python, object, &wanted).of(OBJECT)?);
+            out.set(python::import::import(python, Object::new(object), &wanted).of(OBJECT)?);
         }
         Ok(())
     })

@@ -5,10 +5,10 @@ use core::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{text, tuple};
-use super::object::{Owned, is_text};
+use super::object::{Object, Owned, is_text};
 use super::raise::{KindOf, Quoted, is, raised, refused, required, size, utf8};
 use super::stream::{self, Stream};
-use super::symbols::{PyBuffer, PyObject, Python};
+use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::device::registry;
 use crate::dtype;
@@ -18,20 +18,11 @@ use crate::layout::{self, MAX_NDIM};
 use crate::tensor::Versioned;
 
 /// A tensor over the memory that the object describes; `None` without an array interface.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn from_object(
-    python: Python,
-    object: *mut PyObject,
-    stream: i64,
-) -> Result<Option<Versioned>> {
+pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option<Versioned>> {
     for (name, cuda) in [(c"__cuda_array_interface__", true), (c"__array_interface__", false)] {
         let name = text(python, name)?;
-        // SAFETY: the caller's word.
-        if let Some(found) = unsafe { python.attribute(object, name.as_ptr()) }? {
-            // SAFETY: as above.
-            return unsafe { over(python, object, &found, cuda.then_some(stream)) }.map(Some);
+        if let Some(found) = python.attribute(object, name.object())? {
+            return over(python, object, &found, cuda.then_some(stream)).map(Some);
         }
     }
     Ok(None)
@@ -39,36 +30,23 @@ pub unsafe fn from_object(
 
 /// As [`from_object`], of an array of the host whose elements have a name that NumPy, which keeps
 /// them as bytes, does not understand: `None` for any other.
-///
-/// # Safety
-/// `object` is live.
 #[cold]
-pub unsafe fn from_named(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
     let name = text(python, c"__array_interface__")?;
-    // SAFETY: the caller's word.
-    unsafe {
-        let Some(found) = python.attribute(object, name.as_ptr())? else { return Ok(None) };
-        let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
-        match typestr_of(utf8(python, typestr.as_ptr())?) {
-            Some(_) => Ok(None),
-            None => over(python, object, &found, None).map(Some),
-        }
+    let Some(found) = python.attribute(object, name.object())? else { return Ok(None) };
+    let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
+    match typestr_of(utf8(python, typestr.object())?) {
+        Some(_) => Ok(None),
+        None => over(python, object, &found, None).map(Some),
     }
 }
 
-/// # Safety
-/// `object` is live.
-unsafe fn over(
-    python: Python,
-    object: *mut PyObject,
-    found: &Owned,
-    cuda: Option<i64>,
-) -> Result<Versioned> {
+fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Result<Versioned> {
     if !is_dict(python, found) {
         let text = format_args!(
             "the array interface of {} is no dict but {}: is it a class in place of an array?",
             KindOf(python, object),
-            KindOf(python, found.as_ptr())
+            KindOf(python, found.object())
         );
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
@@ -79,47 +57,45 @@ unsafe fn over(
         let found = item(python, found, key)?;
         found.ok_or_else(|| unsupported("an array interface without shape or typestr"))
     };
-    // SAFETY: the caller's word, and references of ours.
-    unsafe {
-        let dtype = dtype_of(python, object, &needed(c"typestr")?)?;
-        let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
-        let ndim = numbers(python, needed(c"shape")?.as_ptr(), &mut shape)?;
-        let steps = item(python, found, c"strides")?;
-        if let (Some(steps), Some(extents), Some(strides)) =
-            (&steps, shape.get(..ndim), strides.get_mut(..ndim))
-        {
-            if numbers(python, steps.as_ptr(), strides)? != ndim {
-                return Err(unsupported("shape and strides differ in length"));
-            }
-            layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
+    let dtype = dtype_of(python, object, &needed(c"typestr")?)?;
+    let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+    let ndim = numbers(python, needed(c"shape")?.object(), &mut shape)?;
+    let steps = item(python, found, c"strides")?;
+    if let (Some(steps), Some(extents), Some(strides)) =
+        (&steps, shape.get(..ndim), strides.get_mut(..ndim))
+    {
+        if numbers(python, steps.object(), strides)? != ndim {
+            return Err(unsupported("shape and strides differ in length"));
         }
-        let Some(data) = item(python, found, c"data")? else {
-            return Err(unsupported("an array interface without data"));
-        };
-        let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
-        let place = match cuda {
-            // The bytes of a buffer are the host's.
-            None if is_buffer(python, &data) => lent(python, found, &data)?,
-            _ => address(python, object, found, &data)?,
-        };
-        let tensor = DLTensor {
-            data: place.data,
-            device: device_of(place.data, cuda.is_some(), empty)?,
-            ndim: ndim as i32,
-            dtype,
-            shape: shape.as_mut_ptr(),
-            strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
-            byte_offset: place.offset,
-        };
-        if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
-            wait(python, &tensor, consumer, &producer)?;
-        }
-        place.tensor(python, &tensor)
+        layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
     }
+    let Some(data) = item(python, found, c"data")? else {
+        return Err(unsupported("an array interface without data"));
+    };
+    let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
+    let place = match cuda {
+        // The bytes of a buffer are the host's.
+        None if is_buffer(python, &data) => lent(python, found, &data)?,
+        _ => address(python, object, found, &data)?,
+    };
+    let tensor = DLTensor {
+        data: place.data,
+        device: device_of(place.data, cuda.is_some(), empty)?,
+        ndim: ndim as i32,
+        dtype,
+        shape: shape.as_mut_ptr(),
+        strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
+        byte_offset: place.offset,
+    };
+    if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
+        wait(python, &tensor, consumer, &producer)?;
+    }
+    // SAFETY: the owner keeps the memory alive; the arrays hold ndim values.
+    unsafe { place.tensor(python, &tensor) }
 }
 
 /// The pair of an address and whether it is read-only.
-fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) -> Result<Place> {
+fn address(python: Python, object: Object, dict: &Owned, data: &Owned) -> Result<Place> {
     const NO_PAIR: &str = "the array interface's data is no pair (address, read-only)";
     // SAFETY: references of ours, and a live object.
     unsafe {
@@ -137,9 +113,9 @@ fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) ->
         Ok(Place {
             data: with_exposed_provenance_mut(address as usize),
             offset: 0,
-            read_only: python.truth(read_only.as_ptr())?,
+            read_only: python.truth(read_only.object())?,
             nbytes: None,
-            owner: Keeper::Objects(tuple(python, &[object, dict.as_ptr()])?),
+            owner: Keeper::Objects(tuple(python, &[object.as_ptr(), dict.as_ptr()])?),
         })
     }
 }
@@ -147,22 +123,18 @@ fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) ->
 /// The buffer of an object, and where in it the elements begin.
 fn lent(python: Python, dict: &Owned, data: &Owned) -> Result<Place> {
     let offset = match item(python, dict, c"offset")? {
-        // SAFETY: a reference of ours.
-        Some(offset) => unsafe { python.number(offset.as_ptr()) }?,
+        Some(offset) => python.number(offset.object())?,
         None => 0,
     };
     let Ok(offset) = u64::try_from(offset) else {
         let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET).value(offset);
         return Err(error.detail("the array interface's offset is negative"));
     };
-    // SAFETY: a reference of ours; it keeps the data as long as the buffer.
-    unsafe {
-        let lent = Lent::by(python, data.as_ptr(), 0)?; // PyBUF_SIMPLE
-        let PyBuffer { buf, readonly, len, .. } = lent.view();
-        let nbytes = Some(len.max(0) as u64);
-        let owner = Keeper::Buffer(lent);
-        Ok(Place { data: buf, offset, read_only: readonly != 0, nbytes, owner })
-    }
+    let lent = Lent::by(python, data.object(), 0)?; // PyBUF_SIMPLE
+    let PyBuffer { buf, readonly, len, .. } = lent.view();
+    let nbytes = Some(len.max(0) as u64);
+    let owner = Keeper::Buffer(lent);
+    Ok(Place { data: buf, offset, read_only: readonly != 0, nbytes, owner })
 }
 
 fn is_buffer(python: Python, object: &Owned) -> bool {
@@ -173,18 +145,15 @@ fn is_buffer(python: Python, object: &Owned) -> bool {
 /// As `PyDict_Check`.
 fn is_dict(python: Python, object: &Owned) -> bool {
     const DICT_SUBCLASS: c_ulong = 1 << 29;
-    // SAFETY: a reference of ours.
-    unsafe {
-        let kind = Owned::new(python.PyObject_Type(object.as_ptr()));
-        kind.is_some_and(|kind| python.PyType_GetFlags(kind.as_ptr()) & DICT_SUBCLASS != 0)
-    }
+    let kind = python.kind(object.object());
+    // SAFETY: a type.
+    kind.is_ok_and(|kind| unsafe { python.PyType_GetFlags(kind.as_ptr()) } & DICT_SUBCLASS != 0)
 }
 
 /// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
 fn wait(python: Python, tensor: &DLTensor, consumer: i64, producer: &Owned) -> Result<()> {
     let DLTensor { device, data, .. } = *tensor;
-    // SAFETY: a reference of ours.
-    let producer = unsafe { python.number(producer.as_ptr()) }?;
+    let producer = python.number(producer.object())?;
     let consumer = stream::from_python(consumer, device.device_type)?;
     match stream::from_python(producer, device.device_type)? {
         Stream::NoSync => Ok(()),
@@ -233,69 +202,51 @@ fn typestr_of(text: &[u8]) -> Option<DLDataType> {
     dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR).ok()
 }
 
-/// # Safety
-/// `object` is live.
-unsafe fn dtype_of(python: Python, object: *mut PyObject, typestr: &Owned) -> Result<DLDataType> {
-    // SAFETY: live objects; the text lives as long as its own does.
-    unsafe {
-        let text = utf8(python, typestr.as_ptr())?;
-        if let Some(dtype) = typestr_of(text) {
-            return Ok(dtype);
-        }
-        if let Some(dtype) = named_dtype(python, object, text)? {
-            return Ok(dtype);
-        }
-        let text = format_args!(
-            "the array interface's typestr '{}' is no dtype of DLPack: convert the array first",
-            Quoted(text)
-        );
-        Err(refused(python, python.PyExc_BufferError(), text))
+fn dtype_of(python: Python, object: Object, typestr: &Owned) -> Result<DLDataType> {
+    let text = utf8(python, typestr.object())?;
+    if let Some(dtype) = typestr_of(text) {
+        return Ok(dtype);
     }
+    if let Some(dtype) = named_dtype(python, object, text)? {
+        return Ok(dtype);
+    }
+    let text = format_args!(
+        "the array interface's typestr '{}' is no dtype of DLPack: convert the array first",
+        Quoted(text)
+    );
+    Err(refused(python, python.PyExc_BufferError(), text))
 }
 
 /// The dtype of an array whose typestr, such as `<V2`, is none of DLPack, but whose name is one, as
 /// those of ml_dtypes are; it has a byte for each element that is smaller.
-///
-/// # Safety
-/// `object` is live.
 #[cold]
-unsafe fn named_dtype(
-    python: Python,
-    object: *mut PyObject,
-    typestr: &[u8],
-) -> Result<Option<DLDataType>> {
+fn named_dtype(python: Python, object: Object, typestr: &[u8]) -> Result<Option<DLDataType>> {
     const NATIVE: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
     let &[b'|' | NATIVE, _, digit] = typestr else { return Ok(None) };
-    // SAFETY: the caller's word.
-    unsafe {
-        let Some(dtype) = python.attribute(object, text(python, c"dtype")?.as_ptr())? else {
-            return Ok(None);
-        };
-        let name = python.attribute(dtype.as_ptr(), text(python, c"name")?.as_ptr())?;
-        let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
-            return Ok(None);
-        };
-        let found = dtype::parse(utf8(python, name.as_ptr())?).ok();
-        let nbytes = u32::from(digit.wrapping_sub(b'0'));
-        Ok(found.filter(|found| found.lanes == 1 && dtype::padded_bytes(*found) == nbytes))
-    }
+    let Some(dtype) = python.attribute(object, text(python, c"dtype")?.object())? else {
+        return Ok(None);
+    };
+    let name = python.attribute(dtype.object(), text(python, c"name")?.object())?;
+    let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
+        return Ok(None);
+    };
+    let found = dtype::parse(utf8(python, name.object())?).ok();
+    let nbytes = u32::from(digit.wrapping_sub(b'0'));
+    Ok(found.filter(|found| found.lanes == 1 && dtype::padded_bytes(*found) == nbytes))
 }
 
 /// Reads a sequence of numbers; returns how many there are.
-///
-/// # Safety
-/// `sequence` is live.
-pub unsafe fn numbers(python: Python, sequence: *mut PyObject, to: &mut [i64]) -> Result<usize> {
-    // SAFETY: the caller's word.
+pub fn numbers(python: Python, sequence: Object, to: &mut [i64]) -> Result<usize> {
+    // SAFETY: a live object.
     unsafe {
-        let n = size(python.PySequence_Size(sequence))?;
+        let n = size(python.PySequence_Size(sequence.as_ptr()))?;
         if n > to.len() {
             let error = Error::new(DLRS_UNSUPPORTED).value(n as i64).limit(to.len() as i64);
             return Err(error.detail("a sequence of numbers is too long"));
         }
         for (place, number) in to.iter_mut().take(n).enumerate() {
-            let found = required(python.PySequence_GetItem(sequence, place as isize))?;
-            *number = python.number(found.as_ptr())?;
+            let found = required(python.PySequence_GetItem(sequence.as_ptr(), place as isize))?;
+            *number = python.number(found.object())?;
         }
         Ok(n)
     }

@@ -5,9 +5,9 @@ use core::ptr::{NonNull, null_mut};
 
 use super::constants::text;
 use super::home::{self, Life};
-use super::object::Owned;
+use super::object::{Object, Owned};
 use super::raise::{Quoted, is, raised, refused};
-use super::symbols::{PyBuffer, PyObject, Python};
+use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype;
@@ -24,16 +24,12 @@ use crate::validate::{Level, Rules, Snapshot, check_ndim};
 const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT
 
 /// A tensor over the object's buffer; `None` when it has none.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
-    // SAFETY: the caller's word.
-    if unsafe { python.PyObject_CheckBuffer(object) } == 0 {
+pub fn from_object(python: Python, object: Object) -> Result<Option<Versioned>> {
+    // SAFETY: a live object.
+    if unsafe { python.PyObject_CheckBuffer(object.as_ptr()) } == 0 {
         return Ok(None);
     }
-    // SAFETY: as above.
-    unsafe { over(python, object, Lent::by(python, object, STRIDED)?).map(Some) }
+    over(python, object, Lent::by(python, object, STRIDED)?).map(Some)
 }
 
 /// A borrowed buffer of an object; released when it goes out of scope, unless a tensor takes it.
@@ -48,17 +44,14 @@ struct Lease {
 
 impl Lent {
     /// The buffer of an object, allocated.
-    ///
-    /// # Safety
-    /// `object` is live.
-    pub unsafe fn by(python: Python, object: *mut PyObject, flags: i32) -> Result<Lent> {
+    pub fn by(python: Python, object: Object, flags: i32) -> Result<Lent> {
         let home = home::here(python)?;
         let memory: NonNull<Lease> = memory_for()?;
         // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until
         // the buffer is released.
         unsafe {
             let view = &raw mut (*memory.as_ptr()).view;
-            if python.PyObject_GetBuffer(object, view, flags) != 0 {
+            if python.PyObject_GetBuffer(object.as_ptr(), view, flags) != 0 {
                 platform::give_back(memory.cast());
                 return Err(raised());
             }
@@ -156,9 +149,7 @@ fn memory_for<T>() -> Result<NonNull<T>> {
     platform::memory(nbytes).map(NonNull::cast).ok_or(error)
 }
 
-/// # Safety
-/// `lent` is the buffer of `object`.
-unsafe fn over(python: Python, object: *mut PyObject, lent: Lent) -> Result<Versioned> {
+fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
     let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } = lent.view();
     let ndim = check_ndim(ndim)?;
     let format = match format.is_null() {
@@ -178,8 +169,7 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: Lent) -> Result<Vers
         let error = Error::new(DLRS_UNSUPPORTED).value(itemsize as i64);
         return Err(error.detail("the buffer's itemsize is not that of its format"));
     }
-    // SAFETY: the caller's word.
-    unsafe { check_own_itemsize(python, object, itemsize) }?;
+    check_own_itemsize(python, object, itemsize)?;
     let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     if shape.is_null() && ndim > 0 {
         return Err(Error::new(DLRS_UNSUPPORTED).detail("the buffer has no shape"));
@@ -214,29 +204,24 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: Lent) -> Result<Vers
 
 /// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend
 /// 8 bytes, as if they were as many numbers.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn check_own_itemsize(python: Python, object: *mut PyObject, itemsize: isize) -> Result<()> {
-    // SAFETY: the caller's word, and references of ours.
-    unsafe {
-        let Some(dtype) = python.attribute(object, text(python, c"dtype")?.as_ptr())? else {
-            return Ok(());
-        };
-        let name = text(python, c"itemsize")?;
-        let Some(found) = python.attribute(dtype.as_ptr(), name.as_ptr())? else { return Ok(()) };
-        match python.number(found.as_ptr()) {
-            Ok(own) if own == itemsize as i64 => Ok(()),
-            Ok(own) => {
-                let error = Error::new(DLRS_UNSUPPORTED).value(own).limit(itemsize as i64);
-                Err(error.detail("the items of the buffer are not those of the object's dtype"))
-            }
-            Err(_) if is(python, Python::PyExc_TypeError) => {
-                python.PyErr_Clear(); // an `itemsize` that is something else
-                Ok(())
-            }
-            Err(error) => Err(error),
+fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result<()> {
+    let Some(dtype) = python.attribute(object, text(python, c"dtype")?.object())? else {
+        return Ok(());
+    };
+    let name = text(python, c"itemsize")?;
+    let Some(found) = python.attribute(dtype.object(), name.object())? else { return Ok(()) };
+    match python.number(found.object()) {
+        Ok(own) if own == itemsize as i64 => Ok(()),
+        Ok(own) => {
+            let error = Error::new(DLRS_UNSUPPORTED).value(own).limit(itemsize as i64);
+            Err(error.detail("the items of the buffer are not those of the object's dtype"))
         }
+        Err(_) if is(python, Python::PyExc_TypeError) => {
+            // SAFETY: attached. It is an `itemsize` that is something else.
+            unsafe { python.PyErr_Clear() };
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 
-use super::object::{Owned, type_of};
+use super::object::{Object, Owned, type_of};
 use super::raise::{raised, required};
 use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::{ticket, wrap};
@@ -140,7 +140,7 @@ pub unsafe fn held(
 ) -> Option<Versioned> {
     // SAFETY: the caller's word. A capsule's destructor tells who made it, and so what is inside.
     unsafe {
-        let found = contents(python, object, name)?;
+        let found = contents(python, Object::new(object), name)?;
         let destroy = python.PyCapsule_GetDestructor(object);
         (destroy.map(|f| f as usize) == Some(destroy_private as *const () as usize))
             .then_some(found)
@@ -192,16 +192,12 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
 /// no capsule at all. Sets no exception.
 ///
 /// # Safety
-/// `capsule` is a live object; the name says the type.
+/// The name says the type.
 #[inline]
-unsafe fn contents<T>(
-    python: Python,
-    capsule: *mut PyObject,
-    name: *const c_char,
-) -> Option<NonNull<T>> {
+unsafe fn contents<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
     // SAFETY: the caller's word; nobody can derive from the type.
     unsafe {
-        match type_of(capsule) == python.PyCapsule_Type() {
+        match type_of(capsule.as_ptr()) == python.PyCapsule_Type() {
             true => inside(python, capsule, name),
             false => None,
         }
@@ -213,13 +209,10 @@ unsafe fn contents<T>(
 /// # Safety
 /// As [`contents`].
 #[inline]
-unsafe fn inside<T>(
-    python: Python,
-    capsule: *mut PyObject,
-    name: *const c_char,
-) -> Option<NonNull<T>> {
+unsafe fn inside<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
     // SAFETY: the caller's word; a capsule's pointer is not NULL, and its name is NULL or a text.
     unsafe {
+        let capsule = capsule.as_ptr();
         let found = python.PyCapsule_GetName(capsule);
         // Mostly it is our own text: the addresses are compared before the contents.
         if found != name && (found.is_null() || !same(found, name)) {
@@ -250,7 +243,7 @@ unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
     // SAFETY: Python calls, with a capsule of ours; under this name it still owns its tensor.
     unsafe {
         let python = Python::calling();
-        if let Some(tensor) = inside(python, capsule, VERSIONED.as_ptr()) {
+        if let Some(tensor) = inside(python, Object::new(capsule), VERSIONED.as_ptr()) {
             wrap::release(python, tensor);
         }
     }
@@ -260,7 +253,7 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
     // SAFETY: as above.
     unsafe {
         let python = Python::calling();
-        if let Some(tensor) = inside(python, capsule, LEGACY.as_ptr()) {
+        if let Some(tensor) = inside(python, Object::new(capsule), LEGACY.as_ptr()) {
             wrap::release_legacy(python, tensor);
         }
     }
@@ -284,21 +277,14 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 /// Takes the tensor out of a capsule, which is renamed; a legacy one gets `legacy_flags`. Of
 /// several threads one gets it, without the GIL too: nothing in here releases the critical section.
 /// A Python that has none has the GIL.
-///
-/// # Safety
-/// `capsule` is a live object.
 #[inline(never)]
-pub unsafe fn consume(
-    python: Python,
-    capsule: *mut PyObject,
-    legacy_flags: u64,
-) -> Result<Versioned> {
+pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
     let ends = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
     let mut section = CriticalSection([0; _]);
-    // SAFETY: the caller's word; the section is ended where it was begun.
+    // SAFETY: a live object; the section is ended where it was begun.
     unsafe {
         if let Some((begin, _)) = ends {
-            begin(&raw mut section, capsule);
+            begin(&raw mut section, capsule.as_ptr());
         }
         let taken = take(python, capsule, legacy_flags);
         if let Some((_, end)) = ends {
@@ -309,9 +295,9 @@ pub unsafe fn consume(
 }
 
 /// # Safety
-/// `capsule` is a live object that no other thread takes from meanwhile.
+/// No other thread takes from the capsule meanwhile.
 #[inline(always)]
-unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Result<Versioned> {
+unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
     unsafe {
         if let Some(tensor) =
@@ -328,7 +314,7 @@ unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Res
             return Ok(versioned);
         }
         for used in [VERSIONED_USED, LEGACY_USED] {
-            if python.PyCapsule_IsValid(capsule, used.as_ptr()) != 0 {
+            if python.PyCapsule_IsValid(capsule.as_ptr(), used.as_ptr()) != 0 {
                 return Err(Error::new(DLRS_BAD_ARG).detail("the capsule was consumed before"));
             }
         }
@@ -338,9 +324,9 @@ unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Res
 
 /// # Safety
 /// `capsule` is a valid capsule, so this cannot fail.
-unsafe fn rename(python: Python, capsule: *mut PyObject, name: &'static CStr) -> Result<()> {
+unsafe fn rename(python: Python, capsule: Object, name: &'static CStr) -> Result<()> {
     // SAFETY: the caller's word.
-    match unsafe { python.PyCapsule_SetName(capsule, name.as_ptr()) } {
+    match unsafe { python.PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } {
         0 => Ok(()),
         _ => Err(raised()),
     }

@@ -1,10 +1,9 @@
 //! Objects that every import needs: made once per interpreter, and kept in its record.
 
 use core::ffi::CStr;
-use core::ptr::NonNull;
 
 use super::home::{self, Home, Slot};
-use super::object::Owned;
+use super::object::{Object, Owned};
 use super::raise::{raised, required};
 use super::symbols::{PyObject, Python};
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -41,23 +40,27 @@ pub enum Constant {
 pub const COUNT: usize = Constant::Version as usize + 1;
 
 /// The constant, made where it is not there yet; borrowed from the record of the interpreter.
-pub fn get(python: Python, constant: Constant) -> Result<NonNull<PyObject>> {
+pub fn get(python: Python, constant: Constant) -> Result<Object<'static>> {
     of(python, home::here(python)?, constant)
 }
 
 /// As [`get`], of the record of the interpreter.
 #[inline]
-pub fn of(python: Python, home: &Home, constant: Constant) -> Result<NonNull<PyObject>> {
+pub fn of(python: Python, home: &Home, constant: Constant) -> Result<Object<'_>> {
     match home.constants.get(constant as usize).and_then(Slot::kept) {
-        Some(kept) => Ok(kept),
+        // SAFETY: live: the record has a reference, for as long as the interpreter.
+        Some(kept) => Ok(unsafe { Object::new(kept.as_ptr()) }),
         None => fill(python, home, constant),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn fill(python: Python, home: &Home, constant: Constant) -> Result<NonNull<PyObject>> {
-    home.constants.get(constant as usize).ok_or_else(raised)?.get(|| make(python, constant))
+fn fill(python: Python, home: &Home, constant: Constant) -> Result<Object<'_>> {
+    let slot = home.constants.get(constant as usize).ok_or_else(raised)?;
+    let kept = slot.get(|| make(python, constant))?;
+    // SAFETY: as above.
+    Ok(unsafe { Object::new(kept.as_ptr()) })
 }
 
 fn make(python: Python, constant: Constant) -> Result<Owned> {

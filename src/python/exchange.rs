@@ -6,9 +6,9 @@ use core::ptr::{NonNull, null_mut};
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
-use super::object::Owned;
+use super::object::{Object, Owned};
 use super::raise::{KindOf, aside, is, raised, refused, required};
-use super::symbols::{PyObject, Python};
+use super::symbols::Python;
 use super::{stream, wrap};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
@@ -30,58 +30,45 @@ pub fn header_in(python: Python, found: Option<Owned>) -> *const DLPackExchangeA
 }
 
 /// The head of the chain of a type, or of any object that may be none; NULL when it has none.
-///
-/// # Safety
-/// `kind` is a live object.
-pub unsafe fn of_type(
-    python: Python,
-    kind: *mut PyObject,
-) -> Result<*const DLPackExchangeAPIHeader> {
+pub fn of_type(python: Python, kind: Object) -> Result<*const DLPackExchangeAPIHeader> {
     let name = constants::get(python, Constant::ExchangeApi)?;
-    // SAFETY: live objects.
-    Ok(header_in(python, unsafe { python.attribute(kind, name.as_ptr()) }?))
+    Ok(header_in(python, python.attribute(kind, name)?))
 }
 
 /// The tensor of an object whose type has an exchange API; `None` when it has none that serves.
 /// The consumer's stream, by its number, then waits for the framework's.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn from_object(
+pub fn from_object(
     python: Python,
     home: &Home,
-    object: *mut PyObject,
+    object: Object,
     stream: i64,
 ) -> Result<Option<Versioned>> {
-    // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
-    let table = unsafe {
-        let name = constants::of(python, home, Constant::ExchangeApi)?;
-        let kind = required(python.PyObject_Type(object))?;
-        let found = python.attribute_of_type(kind.as_ptr(), name.as_ptr())?;
-        let header = header_in(python, found);
-        if header.is_null() || !header.is_aligned() {
-            return Ok(None);
+    let name = constants::of(python, home, Constant::ExchangeApi)?;
+    let kind = python.kind(object)?;
+    let header = header_in(python, python.attribute_of_type(kind.object(), name)?);
+    drop(kind);
+    if header.is_null() || !header.is_aligned() {
+        return Ok(None);
+    }
+    // SAFETY: the chain is the framework's, static and live, and the object of its type.
+    unsafe {
+        match find(header, DLPACK_MAJOR_VERSION).and_then(|table| read(table)) {
+            Ok(table) => by_table(python, home, object, &table, stream),
+            // A table of another major only, or one with holes: `__dlpack__` will do.
+            Err(_) => Ok(None),
         }
-        // A table of another major only, or one with holes: `__dlpack__` will do.
-        let Ok(table) = find(header, DLPACK_MAJOR_VERSION) else { return Ok(None) };
-        read(table)
-    };
-    match table {
-        // SAFETY: the caller's word; a table of the object's type.
-        Ok(table) => unsafe { by_table(python, home, object, &table, stream) },
-        Err(_) => Ok(None),
     }
 }
 
 /// As [`from_object`], by the table of its type.
 ///
 /// # Safety
-/// As [`from_object`]; the table is that of its type.
+/// The table is that of the object's type.
 #[inline(never)]
 unsafe fn by_table(
     python: Python,
     home: &Home,
-    object: *mut PyObject,
+    object: Object,
     table: &DLPackExchangeAPI,
     stream: i64,
 ) -> Result<Option<Versioned>> {
@@ -89,7 +76,7 @@ unsafe fn by_table(
     let mut tensor = null_mut();
     // SAFETY: the table's contract: an object of its type, and a variable.
     unsafe {
-        if export(object.cast(), &raw mut tensor) != 0 {
+        if export(object.as_ptr().cast(), &raw mut tensor) != 0 {
             return failed(python, object);
         }
         let Some(tensor) = NonNull::new(tensor) else { return failed(python, object) };
@@ -116,13 +103,8 @@ unsafe fn by_table(
 /// ones when an attribute says that gradients flow through them; other types have none.
 ///
 /// # Safety
-/// `object` is live, and `tensor` is its tensor, of major 1.
-unsafe fn literal(
-    python: Python,
-    home: &Home,
-    object: *mut PyObject,
-    tensor: Versioned,
-) -> Result<bool> {
+/// `tensor` is the tensor of `object`, of major 1.
+unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned) -> Result<bool> {
     const WHOLE: [u8; 4] = [
         DLDataTypeCode::kDLInt as u8,
         DLDataTypeCode::kDLUInt as u8,
@@ -130,79 +112,49 @@ unsafe fn literal(
         DLDataTypeCode::kDLOpaqueHandle as u8,
     ];
     // SAFETY: the caller's word.
-    unsafe {
-        let code = (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read();
-        if WHOLE.contains(&code) {
-            return Ok(true);
-        }
-        let kind = required(python.PyObject_Type(object))?;
-        check_negated(python, home, object, &kind)?;
-        Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, home, object, &kind)?)
+    let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
+    if WHOLE.contains(&code) {
+        return Ok(true);
     }
+    let kind = python.kind(object)?;
+    check_negated(python, home, object, &kind)?;
+    Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, home, object, &kind)?)
 }
 
 /// Whether an object requires gradients, by the attributes of PyTorch and Paddle.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn watched(
-    python: Python,
-    home: &Home,
-    object: *mut PyObject,
-    kind: &Owned,
-) -> Result<bool> {
-    // SAFETY: the caller's word; references of ours.
-    unsafe {
-        for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)]
-        {
-            let name = constants::of(python, home, constant)?;
-            if python.type_has(kind.as_ptr(), name)? {
-                let found = required(python.PyObject_GetAttr(object, name.as_ptr()))?;
-                return Ok(python.truth(found.as_ptr())? == watched);
-            }
+fn watched(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<bool> {
+    for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)] {
+        let name = constants::of(python, home, constant)?;
+        if python.type_has(kind.object(), name)? {
+            // SAFETY: live objects.
+            let found = unsafe { python.PyObject_GetAttr(object.as_ptr(), name.as_ptr()) };
+            // SAFETY: as above.
+            let found = unsafe { required(found) }?;
+            return Ok(python.truth(found.object())? == watched);
         }
     }
     Ok(false)
 }
 
 /// As [`check_negated`], of an object that is not asked by the exchange API of its type.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn check_literal(python: Python, home: &Home, object: *mut PyObject) -> Result<()> {
-    // SAFETY: the caller's word.
-    unsafe {
-        let kind = required(python.PyObject_Type(object))?;
-        let name = constants::of(python, home, Constant::ExchangeApi)?;
-        match python.type_has(kind.as_ptr(), name)? {
-            true => check_negated(python, home, object, &kind),
-            false => Ok(()),
-        }
+pub fn check_literal(python: Python, home: &Home, object: Object) -> Result<()> {
+    let kind = python.kind(object)?;
+    match python.type_has(kind.object(), constants::of(python, home, Constant::ExchangeApi)?)? {
+        true => check_negated(python, home, object, &kind),
+        false => Ok(()),
     }
 }
 
 /// Refuses a tensor whose elements are to be negated when they are read (`x.conj().imag` of
 /// PyTorch): neither its table nor its `__dlpack__` says so.
-///
-/// # Safety
-/// `object` is live, and of the type.
-unsafe fn check_negated(
-    python: Python,
-    home: &Home,
-    object: *mut PyObject,
-    kind: &Owned,
-) -> Result<()> {
-    // SAFETY: the caller's word; one positional argument, the object.
-    unsafe {
-        let name = constants::of(python, home, Constant::IsNeg)?;
-        if !python.type_has(kind.as_ptr(), name)? {
-            return Ok(());
-        }
-        let args = [object];
-        let found = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 1, null_mut());
-        if !python.truth(required(found)?.as_ptr())? {
-            return Ok(());
-        }
+fn check_negated(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<()> {
+    let name = constants::of(python, home, Constant::IsNeg)?;
+    if !python.type_has(kind.object(), name)? {
+        return Ok(());
+    }
+    let negated = python.call(object, name).ok_or_else(raised)?;
+    if !python.truth(negated.object())? {
+        return Ok(());
     }
     let text = format_args!(
         "the elements of this {} are negated lazily, which DLPack cannot say: take its \
@@ -243,22 +195,16 @@ unsafe fn ordered(
 
 /// A table that fails says so in words of its inside, or none: `__dlpack__` is asked, where there
 /// is one, and knows why there is no tensor, as of sparse ones and of those without memory.
-///
-/// # Safety
-/// `object` is live.
 #[cold]
-unsafe fn failed(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
-    // SAFETY: attached; the caller's word.
+fn failed(python: Python, object: Object) -> Result<Option<Versioned>> {
+    // SAFETY: attached.
     unsafe {
         let set = !python.PyErr_Occurred().is_null();
         if set && !is(python, Python::PyExc_Exception) {
             return Err(raised()); // KeyboardInterrupt
         }
         let method = constants::get(python, Constant::Dlpack)?;
-        let asked = aside(python, || {
-            let kind = required(python.PyObject_Type(object))?;
-            python.type_has(kind.as_ptr(), method)
-        });
+        let asked = aside(python, || python.type_has(python.kind(object)?.object(), method));
         match (asked, set) {
             (Ok(true), _) => {
                 python.PyErr_Clear();

@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::capsule;
 use super::constants::{self, Constant};
 use super::home;
-use super::object::{Owned, detached};
+use super::object::{Object, Owned, detached};
 use super::raise::{Quoted, refused, size, utf8};
 use super::stream;
 use super::symbols::{PyObject, Python};
@@ -113,7 +113,7 @@ unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
         }
     }
     // SAFETY: the caller's word.
-    let name = Quoted(unsafe { utf8(python, name) }?);
+    let name = Quoted(utf8(python, unsafe { Object::new(name) })?);
     let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
     Err(refused(python, python.PyExc_TypeError(), text))
 }
@@ -130,18 +130,19 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
     // SAFETY: the caller's word.
     unsafe {
         if given(stream) {
-            request.stream = python.number(stream)?;
+            request.stream = python.number(Object::new(stream))?;
         }
         if given(max_version) {
-            let [major, _] = words::pair(python, max_version, "max_version")?;
+            let [major, _] = words::pair(python, Object::new(max_version), "max_version")?;
             request.major = u32::try_from(major).unwrap_or(0);
         }
         if given(dl_device) {
-            let [device_type, device_id] = words::pair(python, dl_device, "dl_device")?;
+            let [device_type, device_id] =
+                words::pair(python, Object::new(dl_device), "dl_device")?;
             request.device = Some(DLDevice { device_type, device_id });
         }
         if given(copy) {
-            request.copy = match python.truth(copy)? {
+            request.copy = match python.truth(Object::new(copy))? {
                 true => CopyPolicy::Always,
                 false => CopyPolicy::Never,
             };

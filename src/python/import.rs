@@ -10,8 +10,9 @@ mod serve;
 
 use core::ptr::null_mut;
 
+use super::object::Object;
 use super::raise::{KindOf, aside, is, refused};
-use super::symbols::{PyObject, Python};
+use super::symbols::Python;
 use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
@@ -48,20 +49,12 @@ pub mod protocol {
 }
 
 /// Takes the tensor of `object` in.
-///
-/// # Safety
-/// `object` is a live object.
-pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
-    // SAFETY: the caller's word; `tensor` is then ours.
+pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
+    let tensor = acquire(python, object, wanted)?;
+    // SAFETY: the tensor is ours; its deleter may be Python code.
     unsafe {
-        let tensor = acquire(python, object, wanted)?;
-        match serve::serve(python, object, tensor, wanted) {
-            Ok(served) => Ok(served),
-            Err(error) => {
-                wrap::release(python, tensor); // its deleter may be Python code
-                Err(error)
-            }
-        }
+        let served = serve::serve(python, object, tensor, wanted);
+        served.inspect_err(|_| wrap::release(python, tensor))
     }
 }
 
@@ -73,31 +66,26 @@ impl Wanted {
 }
 
 /// The tensor as the object exports it.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
+fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
     let home = home::here(python)?;
-    // SAFETY: the caller's word throughout.
-    unsafe {
-        // It cannot be told where the tensor is wanted.
-        let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
-        if by_table
-            && let Some(tensor) = exchange::from_object(python, home, object, wanted.stream)?
-        {
-            return Ok(tensor);
+    // It cannot be told where the tensor is wanted.
+    let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
+    if by_table && let Some(tensor) = exchange::from_object(python, home, object, wanted.stream)? {
+        return Ok(tensor);
+    }
+    let called = match wanted.may(protocol::DUNDER_DLPACK) {
+        true => call::call_dlpack(python, home, object, wanted),
+        false => Ok(None),
+    };
+    let (tensor, named) = match called {
+        Ok(Some((capsule, named))) => {
+            (capsule::consume(python, capsule.object(), wanted.legacy_flags)?, named)
         }
-        let called = match wanted.may(protocol::DUNDER_DLPACK) {
-            true => call::call_dlpack(python, home, object, wanted),
-            false => Ok(None),
-        };
-        let (tensor, named) = match called {
-            Ok(Some((capsule, named))) => {
-                (capsule::consume(python, capsule.as_ptr(), wanted.legacy_flags)?, named)
-            }
-            Ok(None) => other_ways(python, object, wanted)?,
-            Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
-        };
+        Ok(None) => other_ways(python, object, wanted)?,
+        Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
+    };
+    // SAFETY: the tensor is ours.
+    unsafe {
         let drop = |_: &Error| wrap::release(python, tensor);
         // What one of ours says of its elements is so.
         if !by_table && block::of_versioned(tensor).is_none() {
@@ -112,13 +100,10 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
 
 /// The tensor of an array whose dtype NumPy refuses to export, because only ml_dtypes knows it, or
 /// the refusal, which stays set.
-///
-/// # Safety
-/// `object` is live, and an exception is set.
 #[cold]
-unsafe fn refused_by_numpy(
+fn refused_by_numpy(
     python: Python,
-    object: *mut PyObject,
+    object: Object,
     wanted: &Wanted,
     refusal: Error,
 ) -> Result<Versioned> {
@@ -126,8 +111,7 @@ unsafe fn refused_by_numpy(
     if !may || !is(python, Python::PyExc_BufferError) {
         return Err(refusal);
     }
-    // SAFETY: the caller's word.
-    match aside(python, || unsafe { array_interface::from_named(python, object) }) {
+    match aside(python, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
@@ -138,35 +122,26 @@ unsafe fn refused_by_numpy(
 }
 
 /// The tensor, and whether the stream was passed to its producer.
-///
-/// # Safety
-/// `object` is live and has no `__dlpack__`.
 #[cold]
-unsafe fn other_ways(
-    python: Python,
-    object: *mut PyObject,
-    wanted: &Wanted,
-) -> Result<(Versioned, bool)> {
-    // SAFETY: the caller's word.
-    unsafe {
-        use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
-        if wanted.may(protocol::CAPSULE) {
-            for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
-                if python.PyCapsule_IsValid(object, name.as_ptr()) != 0 {
-                    return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
-                }
+fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versioned, bool)> {
+    use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
+    if wanted.may(protocol::CAPSULE) {
+        for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
+            // SAFETY: a live object, and a text.
+            if unsafe { python.PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) } != 0 {
+                return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
             }
         }
-        if wanted.may(protocol::BUFFER)
-            && let Some(tensor) = buffer::from_object(python, object)?
-        {
-            return Ok((tensor, true));
-        }
-        if wanted.may(protocol::ARRAY_INTERFACE)
-            && let Some(tensor) = array_interface::from_object(python, object, wanted.stream)?
-        {
-            return Ok((tensor, true));
-        }
+    }
+    if wanted.may(protocol::BUFFER)
+        && let Some(tensor) = buffer::from_object(python, object)?
+    {
+        return Ok((tensor, true));
+    }
+    if wanted.may(protocol::ARRAY_INTERFACE)
+        && let Some(tensor) = array_interface::from_object(python, object, wanted.stream)?
+    {
+        return Ok((tensor, true));
     }
     if !wanted.may(protocol::BUFFER | protocol::ARRAY_INTERFACE) {
         let text = format_args!("{} object has no attribute '__dlpack__'", KindOf(python, object));

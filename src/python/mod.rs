@@ -23,5 +23,5 @@ mod ticket;
 mod words;
 pub mod wrap;
 
-pub use object::{Owned, detached, is_text, type_of};
+pub use object::{Object, Owned, detached, is_text, type_of};
 pub use symbols::*;

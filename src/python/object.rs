@@ -5,9 +5,29 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
-use super::raise::{is, raised};
+use super::raise::{is, raised, required};
 use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
+
+/// A live object, borrowed. The thread is attached to its interpreter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Object<'a>(NonNull<PyObject>, PhantomData<&'a PyObject>);
+
+impl Object<'_> {
+    /// # Safety
+    /// `object` is live as long as the result is used, by a thread that is attached.
+    #[inline]
+    pub unsafe fn new<'a>(object: *mut PyObject) -> Object<'a> {
+        // SAFETY: a live object is not NULL.
+        Object(unsafe { NonNull::new_unchecked(object) }, PhantomData)
+    }
+
+    /// The object.
+    #[inline]
+    pub fn as_ptr(self) -> *mut PyObject {
+        self.0.as_ptr()
+    }
+}
 
 /// An owned reference; released when it goes out of scope, on the same thread.
 pub struct Owned(NonNull<PyObject>, PhantomData<*mut ()>);
@@ -37,6 +57,12 @@ impl Owned {
     #[inline]
     pub fn as_ptr(&self) -> *mut PyObject {
         self.0.as_ptr()
+    }
+
+    /// The object, borrowed.
+    #[inline]
+    pub fn object(&self) -> Object<'_> {
+        Object(self.0, PhantomData)
     }
 
     /// The reference itself, now the caller's.
@@ -92,22 +118,15 @@ pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
 
 impl Python {
     /// An attribute; `None` when the object has none of that name.
-    ///
-    /// # Safety
-    /// Both objects are live.
-    pub unsafe fn attribute(
-        self,
-        object: *mut PyObject,
-        name: *mut PyObject,
-    ) -> Result<Option<Owned>> {
-        // SAFETY: the caller's word.
+    pub fn attribute(self, object: Object, name: Object) -> Result<Option<Owned>> {
+        // SAFETY: live objects.
         unsafe {
             if let Some(look_up) = self.PyObject_GetOptionalAttr() {
                 let mut found = null_mut();
-                let answer = look_up(object, name, &raw mut found);
+                let answer = look_up(object.as_ptr(), name.as_ptr(), &raw mut found);
                 return if answer < 0 { Err(raised()) } else { Ok(Owned::new(found)) };
             }
-            let found = Owned::new(self.PyObject_GetAttr(object, name));
+            let found = Owned::new(self.PyObject_GetAttr(object.as_ptr(), name.as_ptr()));
             if found.is_none() {
                 if !is(self, Python::PyExc_AttributeError) {
                     return Err(raised());
@@ -122,20 +141,13 @@ impl Python {
     /// the one that is asked for: so an exception, made and thrown away, would cost more than all
     /// the rest. Python 3.13 has a function for that. The older ones, which will not change any
     /// more, have `_PyType_Lookup`, which knows nothing of attributes that a metaclass gives.
-    ///
-    /// # Safety
-    /// Both objects are live.
     #[inline]
-    pub unsafe fn attribute_of_type(
-        self,
-        kind: *mut PyObject,
-        name: *mut PyObject,
-    ) -> Result<Option<Owned>> {
-        // SAFETY: the caller's word.
+    pub fn attribute_of_type(self, kind: Object, name: Object) -> Result<Option<Owned>> {
+        // SAFETY: live objects.
         unsafe {
             if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
-                && type_of(kind) == self.PyType_Type()
-                && look_up(kind, name).is_null()
+                && type_of(kind.as_ptr()) == self.PyType_Type()
+                && look_up(kind.as_ptr(), name.as_ptr()).is_null()
             {
                 return Ok(None);
             }
@@ -144,35 +156,39 @@ impl Python {
     }
 
     /// Whether an object's type has an attribute.
-    ///
-    /// # Safety
-    /// As [`Python::attribute_of_type`].
     #[inline(never)]
-    pub unsafe fn type_has(self, kind: *mut PyObject, name: NonNull<PyObject>) -> Result<bool> {
-        // SAFETY: the caller's word.
-        unsafe { self.attribute_of_type(kind, name.as_ptr()) }.map(|found| found.is_some())
+    pub fn type_has(self, kind: Object, name: Object) -> Result<bool> {
+        self.attribute_of_type(kind, name).map(|found| found.is_some())
+    }
+
+    /// The type of an object.
+    pub fn kind(self, object: Object) -> Result<Owned> {
+        // SAFETY: a live object.
+        unsafe { required(self.PyObject_Type(object.as_ptr())) }
+    }
+
+    /// What a method without arguments returns; `None` when it raised.
+    pub fn call(self, object: Object, method: Object) -> Option<Owned> {
+        let args = [object.as_ptr()];
+        let (method, args) = (method.as_ptr(), args.as_ptr());
+        // SAFETY: live objects; one positional argument, the object.
+        unsafe { Owned::new(self.PyObject_VectorcallMethod(method, args, 1, null_mut())) }
     }
 
     /// Whether an object is true.
-    ///
-    /// # Safety
-    /// `object` is live.
-    pub unsafe fn truth(self, object: *mut PyObject) -> Result<bool> {
-        // SAFETY: the caller's word.
-        match unsafe { self.PyObject_IsTrue(object) } {
+    pub fn truth(self, object: Object) -> Result<bool> {
+        // SAFETY: live objects.
+        match unsafe { self.PyObject_IsTrue(object.as_ptr()) } {
             -1 => Err(raised()),
             truth => Ok(truth != 0),
         }
     }
 
     /// The value of an integer object.
-    ///
-    /// # Safety
-    /// `object` is live.
-    pub unsafe fn number(self, object: *mut PyObject) -> Result<i64> {
-        // SAFETY: the caller's word.
+    pub fn number(self, object: Object) -> Result<i64> {
+        // SAFETY: live objects.
         unsafe {
-            let number = self.PyLong_AsLongLong(object);
+            let number = self.PyLong_AsLongLong(object.as_ptr());
             if number == -1 && !self.PyErr_Occurred().is_null() {
                 return Err(raised());
             }

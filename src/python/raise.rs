@@ -7,7 +7,7 @@ use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
-use super::object::Owned;
+use super::object::{Object, Owned};
 use super::symbols::{PyObject, Python};
 use crate::error::{Error, Result, Status::*, exception_of};
 
@@ -85,14 +85,11 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// The bytes of a text object.
-///
-/// # Safety
-/// `text` is a live object, as long as the result is used.
-pub unsafe fn utf8<'a>(python: Python, text: *mut PyObject) -> Result<&'a [u8]> {
+pub fn utf8<'a>(python: Python, text: Object<'a>) -> Result<&'a [u8]> {
     let mut nbytes = 0;
-    // SAFETY: attached; the caller's word.
+    // SAFETY: attached; the text lives as long as its object, and is not written.
     unsafe {
-        let bytes = python.PyUnicode_AsUTF8AndSize(text, &raw mut nbytes);
+        let bytes = python.PyUnicode_AsUTF8AndSize(text.as_ptr(), &raw mut nbytes);
         if bytes.is_null() {
             return Err(raised());
         }
@@ -101,18 +98,18 @@ pub unsafe fn utf8<'a>(python: Python, text: *mut PyObject) -> Result<&'a [u8]> 
 }
 
 /// The name of an object's type, quoted.
-pub struct KindOf(pub Python, pub *mut PyObject);
+pub struct KindOf<'a>(pub Python, pub Object<'a>);
 
-impl fmt::Display for KindOf {
+impl fmt::Display for KindOf<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &KindOf(python, object) = self;
         // SAFETY: attached, by `Python`; a live object; the text lives as long as its own does.
         unsafe {
-            let kind = Owned::new(python.PyObject_Type(object));
+            let kind = python.kind(object).ok();
             let name = kind.and_then(|kind| {
                 Owned::new(python.PyObject_GetAttrString(kind.as_ptr(), c"__name__".as_ptr()))
             });
-            let text = name.as_ref().and_then(|name| utf8(python, name.as_ptr()).ok());
+            let text = name.as_ref().and_then(|name| utf8(python, name.object()).ok());
             match text {
                 Some(text) => write!(out, "'{}'", Quoted(text)),
                 None => {

@@ -2,8 +2,8 @@
 
 use super::array_interface::numbers;
 use super::import::Wanted;
-use super::object::{is_text, type_of};
-use super::raise::{KindOf, is, raised, refused};
+use super::object::{Object, is_text, type_of};
+use super::raise::{KindOf, is, raised, refused, utf8};
 use super::symbols::{PyObject, Python};
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
@@ -17,37 +17,26 @@ pub fn given(python: Python, object: *mut PyObject) -> bool {
 }
 
 /// Two integers, such as a version or a device is; else TypeError is set.
-///
-/// # Safety
-/// `object` is live.
 #[inline(always)]
-pub unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
-    // SAFETY: the caller's word.
-    match unsafe { usual_pair(python, object) } {
+pub fn pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 2]> {
+    match usual_pair(python, object) {
         Some(pair) => Ok(pair),
-        // SAFETY: as above.
-        None => unsafe { any_pair(python, object, name) },
+        None => any_pair(python, object, name),
     }
 }
 
 /// As [`pair`], of any object.
-///
-/// # Safety
-/// As [`pair`].
 #[cold]
 #[inline(never)]
-unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
+fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 2]> {
     let mut found = [0i64; 2];
-    // SAFETY: the caller's word.
-    let read = unsafe {
-        let count = python.PySequence_Size(object);
-        match count == 2 {
-            true => numbers(python, object, &mut found).map(|_| ()),
-            false if count < 0 => Err(raised()),
-            false => {
-                let text = format_args!("{name} must be a pair of integers, not {count} of them");
-                return Err(refused(python, python.PyExc_TypeError(), text));
-            }
+    // SAFETY: a live object.
+    let read = match unsafe { python.PySequence_Size(object.as_ptr()) } {
+        2 => numbers(python, object, &mut found).map(|_| ()),
+        ..0 => Err(raised()),
+        count => {
+            let text = format_args!("{name} must be a pair of integers, not {count} of them");
+            return Err(refused(python, python.PyExc_TypeError(), text));
         }
     };
     match read {
@@ -70,18 +59,17 @@ unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) ->
 }
 
 /// A tuple of two small integers; `None` for anything else. No exception is set.
-///
-/// # Safety
-/// `object` is live.
 #[inline(never)]
-unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> {
-    // SAFETY: the caller's word; a tuple's items live as long as it does.
+fn usual_pair(python: Python, object: Object) -> Option<[i32; 2]> {
+    // SAFETY: a live object; a tuple's items live as long as it does.
     unsafe {
-        if type_of(object) != python.PyTuple_Type() || python.PyTuple_Size(object) != 2 {
+        if type_of(object.as_ptr()) != python.PyTuple_Type()
+            || python.PyTuple_Size(object.as_ptr()) != 2
+        {
             return None;
         }
         let item = |place| {
-            let item = python.PyTuple_GetItem(object, place);
+            let item = python.PyTuple_GetItem(object.as_ptr(), place);
             if type_of(item) != python.PyLong_Type() {
                 return None;
             }
@@ -113,7 +101,7 @@ impl Wanted {
         }
         if given(python, device) {
             // SAFETY: the caller's word.
-            self.import.device = Some(unsafe { read_device(python, device) }?);
+            self.import.device = Some(read_device(python, unsafe { Object::new(device) })?);
         }
         Ok(())
     }
@@ -127,17 +115,11 @@ fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
     }
 }
 
-/// # Safety
-/// `device` is live.
 #[inline(never)]
-unsafe fn read_device(python: Python, device: *mut PyObject) -> Result<DLDevice> {
-    // SAFETY: the caller's word; the text lives as long as the object.
-    unsafe {
-        if is_text(python, device) {
-            let name = super::raise::utf8(python, device)?;
-            return device_type::parse(name);
-        }
-        let [device_type, device_id] = pair(python, device, "device")?;
-        Ok(DLDevice { device_type, device_id })
+fn read_device(python: Python, device: Object) -> Result<DLDevice> {
+    if is_text(python, device.as_ptr()) {
+        return device_type::parse(utf8(python, device)?);
     }
+    let [device_type, device_id] = pair(python, device, "device")?;
+    Ok(DLDevice { device_type, device_id })
 }

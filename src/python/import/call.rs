@@ -1,6 +1,6 @@
 //! Calls `__dlpack__` with the keywords that are needed, and with fewer if it rejects them.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
 use super::Wanted;
 use crate::abi::DLDevice;
@@ -12,43 +12,33 @@ use crate::python::array_interface::numbers;
 use crate::python::constants::{self, Constant, integer, pair, text, tuple};
 use crate::python::home::Home;
 use crate::python::raise::{is, raised, required};
-use crate::python::{Owned, PyObject, Python, stream};
+use crate::python::{Object, Owned, Python, stream};
 
 /// Calls `__dlpack__`: the capsule, and whether the stream was named. `None` when there is no such
 /// method.
-///
-/// # Safety
-/// `object` is live.
-pub(super) unsafe fn call_dlpack(
+pub(super) fn call_dlpack(
     python: Python,
     home: &Home,
-    object: *mut PyObject,
+    object: Object,
     wanted: &Wanted,
 ) -> Result<Option<(Owned, bool)>> {
     let Import { device, policy, .. } = wanted.import;
     let plain = wanted.stream == stream::NONE && device.is_none() && policy != CopyPolicy::Never;
-    // SAFETY: the caller's word.
-    unsafe {
-        if plain && let Some(made) = call_plain(python, home, object)? {
-            return Ok(Some((made, false)));
-        }
-        call_rows(python, object, wanted, plain)
+    if plain && let Some(made) = call_plain(python, home, object)? {
+        return Ok(Some((made, false)));
     }
+    call_rows(python, object, wanted, plain)
 }
 
 /// As [`call_dlpack`], of any request. Where it is `plain`, that call was made, and has raised.
-///
-/// # Safety
-/// `object` is live.
 #[inline(never)]
-unsafe fn call_rows(
+fn call_rows(
     python: Python,
-    object: *mut PyObject,
+    object: Object,
     wanted: &Wanted,
     plain: bool,
 ) -> Result<Option<(Owned, bool)>> {
-    // SAFETY: the caller's word.
-    let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
+    let ToName { with_device, alone: stream } = stream_to_name(python, object, wanted)?;
     let Import { device, policy, .. } = wanted.import;
     let copy = (policy == CopyPolicy::Never).then_some(false);
     let bare = Asked { version: false, stream, device: None, copy: None };
@@ -58,10 +48,9 @@ unsafe fn call_rows(
         if n == 1 && device.is_none() && copy.is_none() {
             continue;
         }
-        // SAFETY: the caller's word.
         let made = match plain && n == 0 {
             true => None,
-            false => unsafe { call(python, object, row) }?,
+            false => call(python, object, row)?,
         };
         if let Some(made) = made {
             return Ok(Some((made, row.stream.is_some())));
@@ -76,23 +65,19 @@ unsafe fn call_rows(
             unsafe { python.PyErr_Clear() };
         }
     }
-    // SAFETY: the caller's word.
-    match unsafe { lacks(python, object, constants::get(python, Constant::Dlpack)?.as_ptr()) } {
+    match lacks(python, object, constants::get(python, Constant::Dlpack)?) {
         true => Ok(None),
         false => Err(raised()),
     }
 }
 
 /// The usual call, `__dlpack__(max_version=(1, 3))`, which needs nothing new.
-///
-/// # Safety
-/// `object` is live.
 #[inline]
-unsafe fn call_plain(python: Python, home: &Home, object: *mut PyObject) -> Result<Option<Owned>> {
+fn call_plain(python: Python, home: &Home, object: Object) -> Result<Option<Owned>> {
     let method = constants::of(python, home, Constant::Dlpack)?.as_ptr();
     let version = constants::of(python, home, Constant::Version)?;
     let names = constants::of(python, home, Constant::MaxVersionOnly)?;
-    let args = [object, version.as_ptr()];
+    let args = [object.as_ptr(), version.as_ptr()];
     // SAFETY: one positional argument, the object, and a value for the one name.
     unsafe {
         let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names.as_ptr());
@@ -109,33 +94,18 @@ pub(super) struct ToName {
     alone: Option<i64>,
 }
 
-/// # Safety
-/// `object` is live.
 #[inline(always)]
-pub(super) unsafe fn stream_to_name(
-    python: Python,
-    object: *mut PyObject,
-    wanted: &Wanted,
-) -> Result<ToName> {
+pub(super) fn stream_to_name(python: Python, object: Object, wanted: &Wanted) -> Result<ToName> {
     if wanted.stream == stream::NONE {
         return Ok(ToName { with_device: None, alone: None });
     }
-    // SAFETY: the caller's word.
-    unsafe { stream_by_device(python, object, wanted) }
+    stream_by_device(python, object, wanted)
 }
 
 /// As [`stream_to_name`], of a stream.
-///
-/// # Safety
-/// As [`stream_to_name`].
 #[inline(never)]
-unsafe fn stream_by_device(
-    python: Python,
-    object: *mut PyObject,
-    wanted: &Wanted,
-) -> Result<ToName> {
-    // SAFETY: the caller's word.
-    let here = unsafe { said_device(python, object) }?;
+fn stream_by_device(python: Python, object: Object, wanted: &Wanted) -> Result<ToName> {
+    let here = said_device(python, object)?;
     let target = wanted.import.device.or(here);
     let name = |device: Option<DLDevice>| {
         device.filter(|device| stream::has_streams(device.device_type)).map(|_| wanted.stream)
@@ -144,24 +114,16 @@ unsafe fn stream_by_device(
 }
 
 /// The device that the object reports; `None` if it has no `__dlpack_device__`.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DLDevice>> {
+fn said_device(python: Python, object: Object) -> Result<Option<DLDevice>> {
     let method = text(python, c"__dlpack_device__")?;
     let mut said = [0i64; 2];
-    // SAFETY: the caller's word; one positional argument, the object.
-    unsafe {
-        let args = [object];
-        let found = python.PyObject_VectorcallMethod(method.as_ptr(), args.as_ptr(), 1, null_mut());
-        let Some(found) = Owned::new(found) else {
-            return match lacks(python, object, method.as_ptr()) {
-                true => Ok(None),
-                false => Err(raised()),
-            };
+    let Some(found) = python.call(object, method.object()) else {
+        return match lacks(python, object, method.object()) {
+            true => Ok(None),
+            false => Err(raised()),
         };
-        numbers(python, found.as_ptr(), &mut said)?;
-    }
+    };
+    numbers(python, found.object(), &mut said)?;
     let [device_type, device_id] = said.map(i32::try_from);
     Ok(device_type
         .ok()
@@ -171,11 +133,8 @@ unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DL
 
 /// Whether the AttributeError that is set is for the missing method; then it is cleared.
 /// Else an exception stays set.
-///
-/// # Safety
-/// `object` and `method` are live, and an exception is set.
 #[cold]
-pub(super) unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) -> bool {
+pub(super) fn lacks(python: Python, object: Object, method: Object) -> bool {
     if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
@@ -184,7 +143,7 @@ pub(super) unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut P
         let mut set = [null_mut(); 3];
         let [kind, value, trace] = &mut set;
         python.PyErr_Fetch(kind, value, trace);
-        if Owned::new(python.PyObject_GetAttr(object, method)).is_none() {
+        if Owned::new(python.PyObject_GetAttr(object.as_ptr(), method.as_ptr())).is_none() {
             set.into_iter().for_each(|part| drop(Owned::new(part)));
             let missing = is(python, Python::PyExc_AttributeError);
             if missing {
@@ -212,19 +171,12 @@ pub(super) struct Asked {
 }
 
 /// Calls `__dlpack__` with these; `None` when that raised.
-///
-/// # Safety
-/// `object` is live.
 #[inline(never)]
-pub(super) unsafe fn call(
-    python: Python,
-    object: *mut PyObject,
-    asked: &Asked,
-) -> Result<Option<Owned>> {
+pub(super) fn call(python: Python, object: Object, asked: &Asked) -> Result<Option<Owned>> {
     const NAMES: [Constant; 4] =
         [Constant::Stream, Constant::MaxVersion, Constant::DlDevice, Constant::Copy];
     // Constants live as long as the interpreter.
-    let kept = |constant| constants::get(python, constant).map(NonNull::as_ptr);
+    let kept = |constant| constants::get(python, constant).map(Object::as_ptr);
     let DLDevice { device_type, device_id } = asked.device.unwrap_or(CPU);
     let device = asked.device.map(|_| pair(python, device_type.into(), device_id.into()));
     let stream = asked.stream.map(|stream| integer(python, stream)).transpose()?;
@@ -236,7 +188,8 @@ pub(super) unsafe fn call(
     let [stream, device, copy] = [&stream, &device, &copy].map(|made| made.as_ref());
     let values =
         [stream.map(Owned::as_ptr), version, device.map(Owned::as_ptr), copy.map(Owned::as_ptr)];
-    let (mut args, mut names, mut n) = ([object; 1 + NAMES.len()], [null_mut(); NAMES.len()], 0);
+    let (mut args, mut names, mut n) =
+        ([object.as_ptr(); 1 + NAMES.len()], [null_mut(); NAMES.len()], 0);
     for (name, value) in NAMES.into_iter().zip(values) {
         if let (Some(value), Some(text), Some(slot)) =
             (value, names.get_mut(n), args.get_mut(n + 1))

@@ -12,15 +12,15 @@ use crate::import::{self, Import};
 use crate::python::constants::{self, Constant};
 use crate::python::raise::{is, raised};
 use crate::python::stream::{self, Stream};
-use crate::python::{PyObject, Python, capsule, detached, wrap};
+use crate::python::{Object, Python, capsule, detached, wrap};
 use crate::tensor::Versioned;
 use crate::validate::{Snapshot, check_version, flags_of};
 
 /// # Safety
-/// `object` and `tensor` are live; on success the result owns the caller's reference.
+/// `tensor` is live; on success the result owns the caller's reference.
 pub(super) unsafe fn serve(
     python: Python,
-    object: *mut PyObject,
+    object: Object,
     tensor: Versioned,
     wanted: &Wanted,
 ) -> Result<Versioned> {
@@ -59,7 +59,7 @@ pub(super) unsafe fn serve(
 #[inline(never)]
 unsafe fn serve_copy(
     python: Python,
-    object: *mut PyObject,
+    object: Object,
     tensor: Versioned,
     wanted: &Wanted,
     policy: CopyPolicy,
@@ -91,33 +91,29 @@ fn beyond_us(failure: &Error) -> bool {
 }
 
 /// The producer's own copy of the tensor from which `src` was read, and which still exists.
-///
-/// # Safety
-/// `object` is live.
 #[cold]
-unsafe fn ask_for_copy(
+fn ask_for_copy(
     python: Python,
-    object: *mut PyObject,
+    object: Object,
     src: &Snapshot,
     wanted: &Wanted,
     failure: Error,
 ) -> Result<Versioned> {
-    let method = constants::get(python, Constant::Dlpack)?;
-    // SAFETY: the caller's word.
+    // SAFETY: attached; the copy is ours.
     unsafe {
         let stream = stream_to_name(python, object, wanted)?.with_device;
         let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
         let Some(capsule) = call(python, object, &asked)? else {
             if is(python, Python::PyExc_TypeError) {
                 python.PyErr_Clear();
-            } else if !lacks(python, object, method.as_ptr()) {
+            } else if !lacks(python, object, constants::get(python, Constant::Dlpack)?) {
                 return Err(raised());
             }
             return Err(failure
                 .detail("no backend can copy it, and the producer does not accept copy=True"));
         };
         // Nobody else has this memory: a legacy struct's may be written.
-        let copy = capsule::consume(python, capsule.as_ptr(), 0)?;
+        let copy = capsule::consume(python, capsule.object(), 0)?;
         let device = wanted.import.device.unwrap_or(src.device);
         let import = Import { device: Some(device), policy: CopyPolicy::Never, ..wanted.import };
         let result = match is_other_memory(copy, src, &import) {

@@ -13,7 +13,7 @@ use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::raise::{KindOf, Quoted, class_of, raised, required, utf8};
 use crate::python::words::given;
-use crate::python::{Owned, PyObject, Python, is_text};
+use crate::python::{Object, Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
 /// Most named arguments of a method.
@@ -458,7 +458,7 @@ fn fill<'r>(
 /// The bytes of a text, borrowed from it.
 fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
     // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
-    unsafe { utf8(python, object) }
+    unsafe { utf8(python, Object::new(object)) }
 }
 
 /// The name of a dtype that is no text: that of a type, else its str().
@@ -466,7 +466,7 @@ fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: live objects.
     unsafe {
         let name = required(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
-        match python.attribute(object, name.as_ptr())? {
+        match python.attribute(Object::new(object), name.object())? {
             Some(name) if is_text(python, name.as_ptr()) => Ok(name),
             _ => required(python.PyObject_Str(object)),
         }
@@ -481,7 +481,8 @@ impl fmt::Display for Given {
         let &Given(python, object) = self;
         match is_text(python, object).then(|| text(python, object)) {
             Some(Ok(text)) => write!(out, "'{}'", Quoted(text)),
-            _ => KindOf(python, object).fmt(out),
+            // SAFETY: a live object, as above.
+            _ => KindOf(python, unsafe { Object::new(object) }).fmt(out),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
 use crate::python::raise::required;
 use crate::python::words::given;
-use crate::python::{Owned, PyObject, Python, capsule, export, stream};
+use crate::python::{Object, Owned, PyObject, Python, capsule, export, stream};
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, share};
 use crate::validate::limits::Limits;
@@ -129,7 +129,7 @@ method!(
         if arguments::truth(python, legacy_writable)? {
             wanted.legacy_flags = 0;
         }
-        tensor::wrap(python, types::known(python)?, import(python, object, &wanted)?)
+        tensor::wrap(python, types::known(python)?, import(python, Object::new(object), &wanted)?)
     }
 );
 

@@ -107,7 +107,7 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
     // SAFETY: live objects.
     unsafe {
         let module = Owned::new(python.PyImport_ImportModule(c"ml_dtypes".as_ptr()));
-        let found = module.as_ref().map(|module| python.attribute(module.as_ptr(), name.as_ptr()));
+        let found = module.as_ref().map(|module| python.attribute(module.object(), name.object()));
         match found {
             Some(found) => {
                 if let Some(found) = found? {

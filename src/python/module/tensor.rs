@@ -18,7 +18,7 @@ use crate::python::import::import;
 use crate::python::raise::required;
 pub use crate::python::type_of;
 use crate::python::wrap::release;
-use crate::python::{Owned, PyObject, Python, header_nbytes};
+use crate::python::{Object, Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Versioned, convert};
 use crate::validate::{Level, Rules, Snapshot};
@@ -194,7 +194,7 @@ impl Held {
         policy: CopyPolicy,
     ) -> Result<Held> {
         // SAFETY: the caller's word.
-        Ok(Held(python, unsafe { import(python, object, &wanted(device, policy)) }?))
+        Ok(Held(python, import(python, unsafe { Object::new(object) }, &wanted(device, policy))?))
     }
 
     /// Reads and checks it.
