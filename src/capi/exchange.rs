@@ -113,21 +113,20 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
     out: *mut *const DLPackExchangeAPI,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const TYPE: Arg = Arg::r#type;
-    const OUT: Arg = Arg::out;
     run("dlrs_exchange_api_from_type", error, || {
         // SAFETY: the caller's word.
         unsafe {
             clear(out);
             let kind = r#type.cast::<PyObject>();
-            arg::pointers([arg::need(kind, TYPE), arg::need(out, OUT)])?;
-            let kind = arg::required(kind, TYPE)?;
-            let header = exchange::of_type(Python::get()?, Object::new(kind.as_ptr())).of(TYPE)?;
+            arg::pointers([arg::need(kind, Arg::r#type), arg::need(out, Arg::out)])?;
+            let kind = arg::required(kind, Arg::r#type)?;
+            let header =
+                exchange::of_type(Python::get()?, Object::new(kind.as_ptr())).of(Arg::r#type)?;
             if header.is_null() {
-                let error = Error::new(DLRS_UNSUPPORTED).of(TYPE);
+                let error = Error::new(DLRS_UNSUPPORTED).of(Arg::r#type);
                 return Err(error.detail("has no __dlpack_c_exchange_api__"));
             }
-            find_table(header, DLPACK_MAJOR_VERSION, out, [TYPE, OUT])
+            find_table(header, DLPACK_MAJOR_VERSION, out, [Arg::r#type, Arg::out])
         }
     })
 }

@@ -11,6 +11,7 @@ use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::import::{Wanted, protocol};
 use crate::python::{self, Object, Owned, PyObject, Python, capsule, export, stream};
+use crate::tensor::share::Managed;
 use crate::validate::check_flags;
 
 /// A new reference, for the caller.
@@ -18,6 +19,25 @@ pub(super) fn give(out: Out<c_void>, made: Owned) {
     if let Some(made) = NonNull::new(made.into_ptr()) {
         out.set(made.cast());
     }
+}
+
+/// Puts the tensor of a caller's variable into the object that `make` makes of it.
+///
+/// # Safety
+/// The preface's contract for both pointers.
+pub(super) unsafe fn put<T: Managed>(
+    tensor: *mut *mut T,
+    out: *mut *mut c_void,
+    make: impl FnOnce(Python, NonNull<T>) -> Result<Owned>,
+) -> Result<()> {
+    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
+    // SAFETY: the caller's word.
+    unsafe {
+        let taken = Taken::new(tensor, out, ARGS)?;
+        let made = make(Python::get()?, taken.tensor).of(ARGS[0])?;
+        taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
+    }
+    Ok(())
 }
 
 /// Put a tensor into a capsule named "dltensor_versioned".
@@ -45,15 +65,9 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
-    run("dlrs_py_capsule_new_take", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let taken = Taken::new(tensor, out, ARGS)?;
-            let made = capsule::new(Python::get()?, taken.tensor).of(ARGS[0])?;
-            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
-        }
-        Ok(())
+    // SAFETY: the preface's contract for every pointer.
+    run("dlrs_py_capsule_new_take", error, || unsafe {
+        put(tensor, out, |python, tensor| capsule::new(python, tensor))
     })
 }
 
@@ -78,15 +92,9 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
-    run("dlrs_py_capsule_new_legacy_take", error, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            let taken = Taken::new(tensor, out, ARGS)?;
-            let made = capsule::new_legacy(Python::get()?, taken.tensor).of(ARGS[0])?;
-            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
-        }
-        Ok(())
+    // SAFETY: the preface's contract for every pointer.
+    run("dlrs_py_capsule_new_legacy_take", error, || unsafe {
+        put(tensor, out, |python, tensor| capsule::new_legacy(python, tensor))
     })
 }
 
@@ -119,16 +127,15 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const CAPSULE: Arg = Arg::capsule;
     run("dlrs_py_capsule_consume", error, || {
         let capsule = capsule.cast::<PyObject>();
         // SAFETY: a variable of the caller.
-        let (_, out) = unsafe { arg::with_out(capsule, CAPSULE, out, Arg::out) }?;
+        let (_, out) = unsafe { arg::with_out(capsule, Arg::capsule, out, Arg::out) }?;
         check_flags(legacy_flags).of(Arg::legacy_flags)?;
         // SAFETY: a live object, by the contract.
         out.set(
             capsule::consume(Python::get()?, unsafe { Object::new(capsule) }, legacy_flags)
-                .of(CAPSULE)?,
+                .of(Arg::capsule)?,
         );
         Ok(())
     })
@@ -364,23 +371,21 @@ pub unsafe extern "C" fn dlrs_py_import(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const OBJECT: Arg = Arg::object;
-    const OPTIONS: Arg = Arg::options;
     run("dlrs_py_import", error, || {
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
             let object = object.cast::<PyObject>();
             arg::pointers([
-                arg::need(object, OBJECT),
-                arg::may(options, OPTIONS),
+                arg::need(object, Arg::object),
+                arg::may(options, Arg::options),
                 arg::result(out, Arg::out),
             ])?;
             let out = Out::judged(out);
-            let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
-            let mut wanted = wanted(&options).of(OPTIONS)?;
+            let options = arg::options(options, Arg::options)?.unwrap_or(DEFAULTS);
+            let mut wanted = wanted(&options).of(Arg::options)?;
             let python = Python::get()?;
-            wanted.ask(python, options.device.cast(), options.copy.cast()).of(OPTIONS)?;
-            out.set(python::import::import(python, Object::new(object), &wanted).of(OBJECT)?);
+            wanted.ask(python, options.device.cast(), options.copy.cast()).of(Arg::options)?;
+            out.set(python::import::import(python, Object::new(object), &wanted).of(Arg::object)?);
         }
         Ok(())
     })

@@ -10,8 +10,6 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::raise::{self, Message};
 use crate::python::{Owned, PyObject, Python};
 
-const FAILURE: Arg = Arg::failure;
-
 /// The exception for a failure.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -61,7 +59,7 @@ pub unsafe extern "C" fn dlrs_py_error_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_py_error_set", error, || {
-        arg::pointers([arg::need(failure, FAILURE)])?;
+        arg::pointers([arg::need(failure, Arg::failure)])?;
         // SAFETY: the preface's contract for every pointer.
         unsafe { raise(failure, null()) }
     })
@@ -87,22 +85,20 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_py_error_set_as", error, || {
-        arg::pointers([arg::need(failure, FAILURE), arg::may(options, OPTIONS)])?;
+        arg::pointers([arg::need(failure, Arg::failure), arg::may(options, Arg::options)])?;
         // SAFETY: the preface's contract for every pointer.
         unsafe { raise(failure, options) }
     })
 }
-
-const OPTIONS: Arg = Arg::options;
 
 /// # Safety
 /// The pointers in both are NULL or live.
 unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
     // SAFETY: the caller's word; a live error has a message.
     unsafe {
-        let options = arg::options(options, OPTIONS)?;
+        let options = arg::options(options, Arg::options)?;
         let python = Python::get()?;
-        let failure = with_message(failure, FAILURE)?;
+        let failure = with_message(failure, Arg::failure)?;
         let (status, field) = ((*failure.as_ptr()).status, (*failure.as_ptr()).field);
         let set = !python.PyErr_Occurred().is_null();
         if status == DLRS_CALLBACK as i32 && set {
@@ -114,7 +110,7 @@ unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_option
         let mut own = None;
         let mut prefix = null();
         if let Some(options) = options {
-            own = class_of(python, status, field, &options).of(OPTIONS)?;
+            own = class_of(python, status, field, &options).of(Arg::options)?;
             prefix = options.prefix;
         }
         let class = own.as_ref().map_or(raise::class_of(python, status), Owned::as_ptr);
@@ -133,7 +129,7 @@ unsafe fn class_of(
     options: &dlrs_py_error_options,
 ) -> Result<Option<Owned>> {
     // SAFETY: the caller's word.
-    let kinds = unsafe { arg::array(options.kinds, options.kinds_count.into(), OPTIONS) }?;
+    let kinds = unsafe { arg::array(options.kinds, options.kinds_count.into(), Arg::options) }?;
     let fits = |row: &dlrs_py_kind| {
         let of_class = row.status == status / 100 * 100;
         (row.status == status || of_class) && (row.field == 0 || row.field == field)
@@ -142,7 +138,7 @@ unsafe fn class_of(
         return Ok(None);
     };
     // SAFETY: as above.
-    let name = unsafe { arg::text(row.kind, OPTIONS) }?;
+    let name = unsafe { arg::text(row.kind, Arg::options) }?;
     match raise::class_named(python, name) {
         Some(class) => Ok(Some(class)),
         None => Err(Error::new(DLRS_BAD_ARG).option("kinds").value(row.status.into())),
@@ -174,7 +170,7 @@ unsafe fn set_text(
             false => text,
         };
         let mut said = Message::EMPTY;
-        for part in [arg::text(prefix, OPTIONS)?.to_bytes(), text] {
+        for part in [arg::text(prefix, Arg::options)?.to_bytes(), text] {
             let _ = said.write_str(core::str::from_utf8(part).unwrap_or("(no UTF-8)"));
         }
         python.PyErr_SetString(class, said.as_ptr());

@@ -3,10 +3,11 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::arg::{self, Taken};
+use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
+use super::python::put;
 use crate::abi::DLManagedTensorVersioned;
-use crate::error::{Arg, Of};
+use crate::error::Arg;
 use crate::python::{PyObject, Python, capsule};
 
 /// Put a tensor into a private capsule, which no consumer takes: the base of an array.
@@ -33,22 +34,20 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
-    const NAME: Arg = Arg::name;
     run("dlrs_py_holder_new_take", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             // One variable for both is refused below, with its tensor in it.
             if name.is_null() && tensor.addr() != out.addr() {
-                let (tensor, held) = (arg::need(tensor, ARGS[0]), arg::held(tensor, ARGS[0]));
-                arg::pointers([tensor, held, arg::need(name, NAME), arg::result(out, ARGS[1])])?;
+                let held = arg::held(tensor, Arg::tensor);
+                let tensor = arg::need(tensor, Arg::tensor);
+                let name = arg::need(name, Arg::name);
+                arg::pointers([tensor, held, name, arg::result(out, Arg::out)])?;
             }
-            let taken = Taken::new(tensor, out, ARGS)?;
-            let name = arg::required(name, NAME)?.as_ptr();
-            let made = capsule::private(Python::get()?, taken.tensor, name).of(ARGS[0])?;
-            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
+            put(tensor, out, |python, tensor| {
+                capsule::private(python, tensor, arg::required(name, Arg::name)?.as_ptr())
+            })
         }
-        Ok(())
     })
 }
 

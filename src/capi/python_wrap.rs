@@ -11,14 +11,10 @@ use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
 use crate::python::{PyObject, Python, export, wrap};
 use crate::tensor::block::Block;
 
-const TENSOR: Arg = Arg::tensor;
-const FLAGS: Arg = Arg::flags;
-const OWNER: Arg = Arg::owner;
-
 /// Flags are an argument of their own here; all else is the tensor's.
 #[cold]
 fn blamed(error: Error) -> Error {
-    error.of(if error.member() == DLRS_FIELD_FLAGS { FLAGS } else { TENSOR })
+    error.of(if error.member() == DLRS_FIELD_FLAGS { Arg::flags } else { Arg::tensor })
 }
 
 /// Wrap memory that a Python object owns into a managed tensor.
@@ -51,11 +47,11 @@ pub unsafe extern "C" fn dlrs_py_wrap(
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
             arg::pointers([
-                arg::need(tensor, TENSOR),
-                arg::need(owner, OWNER),
+                arg::need(tensor, Arg::tensor),
+                arg::need(owner, Arg::owner),
                 arg::result(out, Arg::out),
             ])?;
-            let owner = arg::required(owner, OWNER)?;
+            let owner = arg::required(owner, Arg::owner)?;
             let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
             Out::clear(out).set(Block::versioned(made));
         }
@@ -88,21 +84,20 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const REQUEST: Arg = Arg::request;
     run("dlrs_py_export_desc", error, || {
         let owner = owner.cast::<PyObject>();
         // SAFETY: the preface's contract for every pointer; live objects.
         unsafe {
             arg::pointers([
-                arg::need(tensor, TENSOR),
-                arg::need(owner, OWNER),
-                arg::may(request, REQUEST),
+                arg::need(tensor, Arg::tensor),
+                arg::need(owner, Arg::owner),
+                arg::may(request, Arg::request),
                 arg::result(out, Arg::out),
             ])?;
-            let (owner, out) = (arg::required(owner, OWNER)?, Out::judged(out));
-            let request = arg::options(request, REQUEST)?;
+            let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
+            let request = arg::options(request, Arg::request)?;
             let python = Python::get()?;
-            let asked = asked(python, request.as_ref()).of(REQUEST)?;
+            let asked = asked(python, request.as_ref()).of(Arg::request)?;
             let made = export::export_kept(python, tensor, flags, owner, &asked);
             give(out, made.map_err(blamed)?);
         }
@@ -133,14 +128,12 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
     out: *mut dlrs_py_request,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: Arg = Arg::args;
-    const OUT: Arg = Arg::out;
     run("dlrs_py_request_parse", error, || {
         let named = !kwnames.is_null();
-        arg::pointers([arg::need_if(named, args, ARGS), arg::need(out, OUT)])?;
+        arg::pointers([arg::need_if(named, args, Arg::args), arg::need(out, Arg::out)])?;
         // SAFETY: the preface's contract for every pointer; what Python has passed.
         unsafe {
-            let given = arg::size(out, OUT)?;
+            let given = arg::size(out, Arg::out)?;
             let found = export::parse(args.cast(), nargs, kwnames.cast())?;
             let request = dlrs_py_request {
                 struct_size: given,

@@ -1,7 +1,7 @@
 //! The array interfaces: a dictionary with the address of the memory, on CUDA or on the host.
 
 use core::ffi::{CStr, c_ulong, c_void};
-use core::ptr::{null_mut, with_exposed_provenance_mut};
+use core::ptr::with_exposed_provenance_mut;
 
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{text, tuple};
@@ -60,38 +60,28 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
     let dtype = dtype_of(python, object, &needed(c"typestr")?)?;
     let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     let ndim = numbers(python, needed(c"shape")?.object(), &mut shape)?;
+    let (shape, strides) = (shape.get(..ndim), strides.get_mut(..ndim));
+    let (shape, strides) = (shape.unwrap_or_default(), strides.unwrap_or_default());
     let steps = item(python, found, c"strides")?;
-    if let (Some(steps), Some(extents), Some(strides)) =
-        (&steps, shape.get(..ndim), strides.get_mut(..ndim))
-    {
+    if let Some(steps) = &steps {
         if numbers(python, steps.object(), strides)? != ndim {
             return Err(unsupported("shape and strides differ in length"));
         }
-        layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
+        layout::strides_from_bytes(shape, strides, dtype::padded_bytes(dtype))?;
     }
     let Some(data) = item(python, found, c"data")? else {
         return Err(unsupported("an array interface without data"));
     };
-    let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
     let place = match cuda {
         // The bytes of a buffer are the host's.
         None if is_buffer(python, &data) => lent(python, found, &data)?,
         _ => address(python, object, found, &data)?,
     };
-    let tensor = DLTensor {
-        data: place.data,
-        device: device_of(place.data, cuda.is_some(), empty)?,
-        ndim: ndim as i32,
-        dtype,
-        shape: shape.as_mut_ptr(),
-        strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
-        byte_offset: place.offset,
-    };
+    let device = device_of(place.data, cuda.is_some(), shape.contains(&0))?;
     if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
-        wait(python, &tensor, consumer, &producer)?;
+        wait(python, (device, place.data), consumer, &producer)?;
     }
-    // SAFETY: the owner keeps the memory alive; the arrays hold ndim values.
-    unsafe { place.tensor(python, &tensor) }
+    place.tensor(python, (device, dtype), shape, steps.is_some().then_some(strides))
 }
 
 /// The pair of an address and whether it is read-only.
@@ -151,8 +141,12 @@ fn is_dict(python: Python, object: &Owned) -> bool {
 }
 
 /// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
-fn wait(python: Python, tensor: &DLTensor, consumer: i64, producer: &Owned) -> Result<()> {
-    let DLTensor { device, data, .. } = *tensor;
+fn wait(
+    python: Python,
+    (device, data): (DLDevice, *mut c_void),
+    consumer: i64,
+    producer: &Owned,
+) -> Result<()> {
     let producer = python.number(producer.object())?;
     let consumer = stream::from_python(consumer, device.device_type)?;
     match stream::from_python(producer, device.device_type)? {

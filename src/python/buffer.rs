@@ -46,7 +46,7 @@ impl Lent {
     /// The buffer of an object, allocated.
     pub fn by(python: Python, object: Object, flags: i32) -> Result<Lent> {
         let home = home::here(python)?;
-        let memory: NonNull<Lease> = memory_for()?;
+        let memory: NonNull<Lease> = home::memory_for()?;
         // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until
         // the buffer is released.
         unsafe {
@@ -97,19 +97,31 @@ pub enum Keeper {
 }
 
 impl Place {
-    /// A tensor that keeps the memory.
-    ///
-    /// # Safety
-    /// As `Snapshot::read`.
-    pub unsafe fn tensor(self, python: Python, tensor: &DLTensor) -> Result<Versioned> {
+    /// A tensor over the memory, which it keeps.
+    pub fn tensor(
+        self,
+        python: Python,
+        (device, dtype): (DLDevice, DLDataType),
+        shape: &[i64],
+        strides: Option<&[i64]>,
+    ) -> Result<Versioned> {
+        let tensor = DLTensor {
+            data: self.data,
+            device,
+            ndim: shape.len() as i32,
+            dtype,
+            shape: shape.as_ptr().cast_mut(),
+            strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
+            byte_offset: self.offset,
+        };
         let flags = if self.read_only { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
-        let flags = match dtype::is_subbyte(tensor.dtype) {
+        let flags = match dtype::is_subbyte(dtype) {
             true => flags | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
             false => flags,
         };
         let mut snapshot = Snapshot::new();
-        // SAFETY: the caller's word.
-        unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
+        // SAFETY: a tensor of our own making, over arrays of as many values.
+        unsafe { snapshot.read(&tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
         self.check_inside(&snapshot)?;
         let block = match self.owner {
             Keeper::Buffer(lent) => {
@@ -143,12 +155,6 @@ impl Place {
     }
 }
 
-fn memory_for<T>() -> Result<NonNull<T>> {
-    let nbytes = size_of::<T>();
-    let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
-    platform::memory(nbytes).map(NonNull::cast).ok_or(error)
-}
-
 fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
     let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } = lent.view();
     let ndim = check_ndim(ndim)?;
@@ -171,10 +177,12 @@ fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
     }
     check_own_itemsize(python, object, itemsize)?;
     let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+    let (extents, steps) = (extents.get_mut(..ndim), steps.get_mut(..ndim));
+    let (extents, steps) = (extents.unwrap_or_default(), steps.unwrap_or_default());
     if shape.is_null() && ndim > 0 {
         return Err(Error::new(DLRS_UNSUPPORTED).detail("the buffer has no shape"));
     }
-    for (dim, (extent, step)) in extents.iter_mut().zip(&mut steps).take(ndim).enumerate() {
+    for (dim, (extent, step)) in extents.iter_mut().zip(&mut *steps).enumerate() {
         // SAFETY: PEP 3118: arrays of ndim values. ctypes leaves the strides of its arrays out,
         // though they were asked for: then they are compact.
         unsafe {
@@ -184,22 +192,10 @@ fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
             }
         }
     }
-    if let (Some(extents), Some(steps)) = (extents.get(..ndim), steps.get_mut(..ndim)) {
-        layout::strides_from_bytes(extents, steps, dtype::padded_bytes(dtype))?;
-    }
-    let tensor = DLTensor {
-        data: buf,
-        device: CPU,
-        ndim: ndim as i32,
-        dtype,
-        shape: extents.as_mut_ptr(),
-        strides: if strides.is_null() { null_mut() } else { steps.as_mut_ptr() },
-        byte_offset: 0,
-    };
+    layout::strides_from_bytes(extents, steps, dtype::padded_bytes(dtype))?;
     let (read_only, owner) = (readonly != 0, Keeper::Buffer(lent));
     let place = Place { data: buf, offset: 0, read_only, nbytes: None, owner };
-    // SAFETY: a tensor of our own making, over arrays of `ndim` values.
-    unsafe { place.tensor(python, &tensor) }
+    place.tensor(python, (CPU, dtype), extents, (!strides.is_null()).then_some(steps))
 }
 
 /// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend
@@ -228,7 +224,7 @@ fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result
 /// Gives a buffer back. Its exporter may run Python code.
 unsafe extern "C" fn release(lease: *mut c_void) {
     let Some(lease) = NonNull::new(lease.cast::<Lease>()) else { return };
-    // SAFETY: the buffer of a `Lent`, released once, in the memory of `memory_for`.
+    // SAFETY: the buffer of a `Lent`, released once, in the memory of `Lent::by`.
     unsafe {
         let view = &raw mut (*lease.as_ptr()).view;
         let life = (&raw const (*lease.as_ptr()).life).read();

@@ -9,28 +9,20 @@ use super::symbols::{PyObject, Python};
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
 use crate::error::Result;
 
-/// What is kept.
+/// What is kept: texts, whose [`words`] are in the same order, and after them two tuples.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)]
 pub enum Constant {
-    /// `"__dlpack__"`
     Dlpack,
-    /// `"__dlpack_c_exchange_api__"`
     ExchangeApi,
-    /// `"stream"`
     Stream,
-    /// `"max_version"`
     MaxVersion,
-    /// `"dl_device"`
     DlDevice,
-    /// `"copy"`
     Copy,
-    /// `"requires_grad"`
     RequiresGrad,
-    /// `"stop_gradient"`
     StopGradient,
-    /// `"is_neg"`
     IsNeg,
-    /// `("max_version",)`: the texts end here.
+    /// `("max_version",)`
     MaxVersionOnly,
     /// `(1, 3)`
     Version,

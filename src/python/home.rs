@@ -105,9 +105,7 @@ impl Home {
             home.references.store(1, Release);
             return Ok(home);
         }
-        let nbytes = size_of::<Home>();
-        let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
-        let memory: NonNull<Home> = platform::memory(nbytes).ok_or(error)?.cast();
+        let memory: NonNull<Home> = memory_for()?;
         let (references, free) = (AtomicUsize::new(1), AtomicBool::new(false));
         // SAFETY: room for a record, which is never freed; so are the others.
         unsafe {
@@ -159,6 +157,13 @@ impl Home {
     fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.constants.iter().chain([&self.tensor, &self.lender])
     }
+}
+
+/// Memory for a value.
+pub fn memory_for<T>() -> Result<NonNull<T>> {
+    let nbytes = size_of::<T>();
+    let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
+    platform::memory(nbytes).map(NonNull::cast).ok_or(error)
 }
 
 /// Every record.
