@@ -13,7 +13,7 @@ use crate::tensor::alloc::ALIGN_BYTES;
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, block, convert, share};
 use crate::validate::limits::Limits;
-use crate::validate::{Plain, Rules, Snapshot, check_version, flags_of};
+use crate::validate::{Level, Plain, Rules, Snapshot, check_version, flags_of};
 
 /// Requirements on an imported tensor.
 #[derive(Clone, Copy)]
@@ -34,6 +34,20 @@ pub struct Import {
     pub options: Options,
     /// What is accepted at all.
     pub limits: Limits,
+}
+
+impl Import {
+    /// Any tensor that obeys the rules.
+    pub const DEFAULT: Import = Import {
+        rules: Rules::of_import(Level::DLRS_LEVEL_STRICT),
+        align_bytes: 0,
+        order: None,
+        device: None,
+        writable: false,
+        policy: CopyPolicy::IfNeeded,
+        options: Options::DEFAULT,
+        limits: Limits::NONE,
+    };
 }
 
 /// Imports a tensor: itself if it is ours and meets the requirements, else boxed, else copied.

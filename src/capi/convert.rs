@@ -1,7 +1,6 @@
 //! Legacy and versioned tensors; import of foreign tensors.
 
 use core::mem::offset_of;
-use core::ptr::null;
 
 use super::arg::{self, Taken};
 use super::copy::{Room, copy_options, dlrs_copy_options};
@@ -168,20 +167,6 @@ unsafe impl arg::Sized32 for dlrs_import_options {
     const EARLIER: &'static [usize] = &[offset_of!(dlrs_import_options, device_types)];
 }
 
-const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
-    struct_size: 0,
-    level: 0,
-    copy: 0,
-    order: 0,
-    align_bytes: 0,
-    writable: 0,
-    copy_options: null(),
-    device_types: 0,
-    ranks: 0,
-    dtypes: null(),
-    dtypes_count: 0,
-};
-
 fn bad_option(name: &'static str, value: i32) -> Error {
     Error::new(DLRS_BAD_ARG).option(name).value(value.into())
 }
@@ -291,5 +276,9 @@ pub unsafe extern "C" fn dlrs_import_take(
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
     // SAFETY: the caller's word.
-    unsafe { import_of(&arg::options(options, OPTIONS)?.unwrap_or(NO_OPTIONS)).of(OPTIONS) }
+    match unsafe { arg::options(options, OPTIONS) }? {
+        // SAFETY: as above.
+        Some(options) => unsafe { import_of(&options) }.of(OPTIONS),
+        None => Ok(Import::DEFAULT),
+    }
 }
