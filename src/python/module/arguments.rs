@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
 use super::failure::{checked, done, raise, refused, set, wrong};
-use super::tensor;
+use super::tensor::{self, This};
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
@@ -23,16 +23,17 @@ const MOST: usize = 5;
 pub type Values = [*mut PyObject; MOST];
 
 /// What a method does with an object and the arguments.
-pub type Body = unsafe fn(*mut PyObject, &Call, &Values) -> Result<Owned>;
+pub type Body = unsafe fn(This, &Call, &Values) -> Result<Owned>;
 
 /// A method or function, from which comes a function that gives its row of a table: its signature
 /// and docstring, the name, with the one in messages where that is another, and the parameters as
 /// Python's signatures have them. In front of `/` are those that are needed, by position; behind
-/// `*` those by keyword only; `(..)` are any number by position.
+/// `*` those by keyword only; `(..)` are any number by position. A function of the module, or of a
+/// type, has `_` for the object.
 macro_rules! method {
     (
         #[doc = $signature:literal] $(#[doc = $doc:literal])*
-        $name:ident $(as $shown:literal)?, |$object:ident, $call:ident|
+        $name:ident $(as $shown:literal)?, |$this:tt, $call:tt|
         ($($only:ident)* / $($any:ident)* * $($named:ident)*) $body:block
     ) => {
         $crate::python::module::arguments::method!(
@@ -41,31 +42,33 @@ macro_rules! method {
                 <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
                 concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)*)
             ]
-            |$object, $call, [$($only,)* $($any,)* $($named,)*]| $body
+            |$this, $call, [$($only,)* $($any,)* $($named,)*]| $body
         );
     };
     (
         #[doc = $signature:literal] $(#[doc = $doc:literal])*
-        $name:ident, |$object:ident, $call:ident| (..) $body:block
+        $name:ident, |$this:tt, $call:tt| (..) $body:block
     ) => {
         $crate::python::module::arguments::method!(
-            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$object, $call, []| $body
+            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$this, $call, []| $body
         );
     };
     (
         @ [$signature:literal $($doc:literal)*] $name:ident [$($shown:literal)?] [$($text:expr),*]
-        |$object:ident, $call:ident, [$($value:ident,)*]| $body:block
+        |$this:tt, $call:tt, [$($value:ident,)*]| $body:block
     ) => {
         pub(in $crate::python::module) const fn $name() -> $crate::python::module::spec::MethodDef {
             use $crate::python::module::arguments::{Call, Text, Values, called};
             use $crate::python::module::spec::{Docstring, MethodDef};
+            use $crate::python::module::tensor::This;
             use $crate::python::{Owned, PyObject};
             const TEXT: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
             static CALL: [u8; TEXT.nbytes()] = TEXT.bytes();
             const LINES: Docstring = Docstring(concat!($signature, "\n--\n", $("\n", $doc),*));
             static DOC: [u8; LINES.nbytes()] = LINES.bytes();
+            #[allow(unused_unsafe)]
             unsafe fn body(
-                $object: *mut PyObject,
+                $this: This,
                 $call: &Call,
                 &[$($value,)* ..]: &Values,
             ) -> $crate::error::Result<Owned> {
@@ -135,7 +138,7 @@ pub unsafe fn called(
         let call = Call { python, text, positional, named, keywords };
         let mut values = [null_mut(); MOST];
         let answer = match call.bind(&mut values) {
-            Ok(()) => body(object, &call, &values),
+            Ok(()) => body(This::new(python, object), &call, &values),
             Err(error) => Err(error),
         };
         match answer {
@@ -346,13 +349,9 @@ impl Call<'_> {
 /// Python's kinds of numbers.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Number {
-    /// `bool`
     Bool,
-    /// `int`
     Int,
-    /// `float`
     Float,
-    /// `complex`
     Complex,
 }
 

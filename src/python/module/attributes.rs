@@ -1,17 +1,16 @@
 //! Attributes of a `Tensor`.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Write;
 use core::slice::from_raw_parts;
 
 use super::failure::{Message, done, none, raise, refused, slot, truth};
+use super::scalars;
 use super::views::get_transposed;
-use super::{scalars, tensor};
 use crate::abi::*;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
-use crate::python::constants::tuple as tuple_of;
 use crate::python::module::spec::GetSetDef;
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python};
@@ -70,10 +69,10 @@ macro_rules! attributes {
 
         /// The attributes.
         pub static ATTRIBUTES: [GetSetDef; Place::End as usize + 4] = [
-            $( GetSetDef::at(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
-            GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0"),
-            GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
-            GetSetDef::new(c"T", get_transposed, "The view with reversed axes.\0"),
+            $( GetSetDef::new(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
+            GetSetDef::new(0, c"shape", get_shape, "Extents, a tuple.\0"),
+            GetSetDef::new(0, c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
+            GetSetDef::new(0, c"T", get_transposed, "The view with reversed axes.\0"),
             GetSetDef::END,
         ];
     };
@@ -114,13 +113,13 @@ attributes! {
 
 slot!(
     /// Reads the attribute at a place of the table.
-    get, "", |python, object: *mut PyObject, place: *mut c_void| -> Owned {
+    get, "", |this, place: *mut c_void| -> Owned {
         let place = place.addr();
         let mut snapshot = Snapshot::new();
-        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
-            .and_then(|()| given(place, python, &snapshot))
+        this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
+            .and_then(|()| given(place, this.python, &snapshot))
             .map_err(|error| {
-                raise(python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
+                raise(this.python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
             })
     }
 );
@@ -128,7 +127,7 @@ slot!(
 /// Version 3 of the CUDA array interface. Pending work on the elements is on the default stream,
 /// or was made to precede it at the import.
 fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
-    const LEGACY_STREAM: u64 = 1;
+    const LEGACY_STREAM: c_int = 1;
     let missing = |what: &str| {
         let text = format_args!("this Tensor has no __cuda_array_interface__: {what}");
         refused(python, python.PyExc_AttributeError(), text)
@@ -141,46 +140,49 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
     };
     let mut typestr = Message::EMPTY;
     let _ = name.write(&mut typestr);
-    // SAFETY: live objects.
+    let strides = match layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C) {
+        true => none(python),
+        false => {
+            let mut steps = [0; MAX_NDIM];
+            steps.iter_mut().zip(tensor.strides()).for_each(|(to, from)| *to = *from);
+            let steps = steps.get_mut(..tensor.shape().len()).unwrap_or_default();
+            let item_nbytes = dtype::padded_bytes(tensor.dtype);
+            layout::strides_to_bytes(tensor.shape(), steps, item_nbytes)?;
+            tuple(python, steps)?
+        }
+    };
+    let shape = tuple(python, tensor.shape())?;
+    let read_only = truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0)?;
+    let address = if tensor.empty { 0 } else { tensor.first() as u64 };
+    // SAFETY: live objects and texts, as the format says.
     unsafe {
-        let dict = required(python.PyDict_New())?;
-        let set = |key: &CStr, value: Owned| {
-            done(python.PyDict_SetItemString(dict.as_ptr(), key.as_ptr(), value.as_ptr()))
-        };
-        let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
-        let address = if tensor.empty { 0 } else { tensor.first() as u64 };
-        let read_only = truth(python, read_only)?;
-        let address = whole(python, address)?;
-        let data = tuple_of(python, &[address.as_ptr(), read_only.as_ptr()])?;
-        let strides = match layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C) {
-            true => none(python),
-            false => {
-                let mut steps = [0; MAX_NDIM];
-                steps.iter_mut().zip(tensor.strides()).for_each(|(to, from)| *to = *from);
-                let steps = steps.get_mut(..tensor.shape().len()).unwrap_or_default();
-                let item_nbytes = dtype::padded_bytes(tensor.dtype);
-                layout::strides_to_bytes(tensor.shape(), steps, item_nbytes)?;
-                tuple(python, steps)?
-            }
-        };
-        set(c"shape", tuple(python, tensor.shape())?)?;
-        set(c"typestr", text(python, typestr.text())?)?;
-        set(c"data", data)?;
-        set(c"strides", strides)?;
-        set(c"version", whole(python, 3)?)?;
-        set(c"stream", whole(python, LEGACY_STREAM)?)?;
-        Ok(dict)
+        required(python.builder()(
+            c"{s:O,s:s,s:(KO),s:O,s:i,s:i}".as_ptr(),
+            c"shape".as_ptr(),
+            shape.as_ptr(),
+            c"typestr".as_ptr(),
+            typestr.as_ptr(),
+            c"data".as_ptr(),
+            address,
+            read_only.as_ptr(),
+            c"strides".as_ptr(),
+            strides.as_ptr(),
+            c"version".as_ptr(),
+            3,
+            c"stream".as_ptr(),
+            LEGACY_STREAM,
+        ))
     }
 }
 
 slot!(
     /// `shape`, the most frequent attribute: nothing else is read.
-    get_shape, "shape", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
-        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+    get_shape, "shape", |this, _place: *mut c_void| -> Owned {
+        let &DLTensor { ndim, shape, .. } = this.description();
         match check_ndim(ndim)? {
-            0 => tuple(python, &[]),
+            0 => tuple(this.python, &[]),
             _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),
-            ndim => tuple(python, from_raw_parts(shape, ndim)),
+            ndim => tuple(this.python, from_raw_parts(shape, ndim)),
         }
     }
 );

@@ -11,13 +11,13 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use super::failure::slot;
-use super::tensor;
+use super::tensor::This;
 use crate::abi::*;
 use crate::copy;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::platform;
-use crate::python::{PyBuffer, PyObject, Python};
+use crate::python::{PyBuffer, PyObject};
 use crate::validate::{Rules, Snapshot};
 use crate::{device_type, dtype_notation};
 
@@ -35,9 +35,9 @@ fn refuse(detail: &'static str) -> Error {
 
 slot!(
     /// `bf_getbuffer`.
-    get, "memoryview", |python, object: *mut PyObject, view: *mut PyBuffer, flags: c_int| -> () {
+    get, "memoryview", |this, view: *mut PyBuffer, flags: c_int| -> () {
         (*view).obj = null_mut();
-        export(python, object, view, flags)
+        export(this, view, flags)
     }
 );
 
@@ -72,16 +72,10 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
 }
 
 /// # Safety
-/// As [`get`].
-unsafe fn export(
-    python: Python,
-    object: *mut PyObject,
-    view: *mut PyBuffer,
-    flags: c_int,
-) -> Result<()> {
+/// `view` is Python's struct.
+unsafe fn export(this: This, view: *mut PyBuffer, flags: c_int) -> Result<()> {
     let mut tensor = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe { tensor::read(object, Rules::COPY, &mut tensor)? };
+    this.read(Rules::COPY, &mut tensor)?;
     let format = check(&tensor, flags)?;
     copy::host_read(&tensor, &copy::Streams::NONE)?;
     let (extents, steps) = tensor.dims.beside();
@@ -94,14 +88,14 @@ unsafe fn export(
     let wants = |what| flags & what == what;
     // SAFETY: Python's struct; the arrays hold twice `ndim` values.
     unsafe {
-        python.Py_IncRef(object);
+        this.python.Py_IncRef(this.as_ptr());
         view.write(PyBuffer {
             buf: if tensor.empty {
                 EMPTY.as_ptr().cast_mut().cast()
             } else {
                 tensor.first().cast()
             },
-            obj: object,
+            obj: this.as_ptr(),
             len: nbytes,
             itemsize,
             readonly: (tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0).into(),

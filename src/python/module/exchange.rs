@@ -7,7 +7,7 @@ use super::arguments::{self, method};
 use super::attributes::tuple;
 use super::failure::{answer, refused};
 use super::spec::Slot;
-use super::tensor::{self, Held, RULES};
+use super::tensor::{self, Held, RULES, This};
 use super::types;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
@@ -17,7 +17,6 @@ use crate::python::import::{Wanted, import, protocol};
 use crate::python::raise::required;
 use crate::python::words::given;
 use crate::python::{Object, Owned, PyObject, Python, capsule, export, stream};
-use crate::tensor::block::Block;
 use crate::tensor::{Versioned, share};
 use crate::validate::limits::Limits;
 
@@ -35,7 +34,7 @@ pub unsafe extern "C" fn dlpack(
     unsafe {
         answer("Tensor.__dlpack__", |python| {
             let keywords = export::parse(args, nargs, names)?;
-            let tensor = Block::versioned(tensor::block_of(object));
+            let tensor = This::new(python, object).tensor();
             let others = [keywords.stream, keywords.dl_device, keywords.copy];
             if !others.iter().any(|&value| given(python, value))
                 && knows_versions(python, keywords.max_version)
@@ -104,8 +103,8 @@ method!(
     /// The pair (device type, device id).
     /// >>> dlpack_rs.zeros(3).__dlpack_device__()
     /// (1, 0)
-    __dlpack_device__ as "Tensor.__dlpack_device__", |object, call| (/ *) {
-        let device = tensor::description(object).device;
+    __dlpack_device__ as "Tensor.__dlpack_device__", |this, call| (/ *) {
+        let device = this.description().device;
         tuple(call.python, &[device.device_type.into(), device.device_id.into()])
     }
 );
@@ -122,10 +121,11 @@ method!(
     /// written, so it is read-only, and cannot be exported to one of them; True: it is writable.
     /// >>> dlpack_rs.from_dlpack(b'abc').tolist()
     /// [97, 98, 99]
-    from_dlpack, |_module, call| (object / * device copy legacy_writable) {
+    from_dlpack, |_, call| (object / * device copy legacy_writable) {
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
-        let mut wanted = wanted(call.given(device, Call::device)?, policy);
+        let device = if given(python, device) { Some(call.device(device)?) } else { None };
+        let mut wanted = wanted(device, policy);
         if arguments::truth(python, legacy_writable)? {
             wanted.legacy_flags = 0;
         }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn from_object(
     unsafe {
         answer("Tensor", |python| {
             let object = ours(python, object, out.cast())?;
-            let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
+            let tensor = share::retain(object.tensor())?;
             out.write(tensor.as_ptr());
             Ok(())
         })
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_
     // SAFETY: the caller's word.
     unsafe {
         answer("Tensor", |python| {
-            out.write(*tensor::description(ours(python, object, out.cast())?));
+            out.write(*ours(python, object, out.cast())?.description());
             Ok(())
         })
     }
@@ -213,7 +213,7 @@ pub unsafe fn to_object(
 ///
 /// # Safety
 /// `object` is NULL or live.
-unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<*mut PyObject> {
+unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<This> {
     if object.is_null() || out.is_null() {
         return Err(Error::new(DLRS_NULL_ARG));
     }
@@ -226,6 +226,6 @@ unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<
             let error = Error::new(DLRS_BAD_ARG);
             return Err(error.detail("the object is no Tensor of this library"));
         }
+        Ok(This::new(python, object.cast()))
     }
-    Ok(object.cast())
 }

@@ -114,23 +114,28 @@ pub unsafe fn answer<T: Answer>(
     }
 }
 
-/// A function in a slot of a type: its name, the one in messages, its parameters, and the
-/// [`Answer`] that it gives.
+/// A function in a slot of a type: its name, the one in messages, the object, the other parameters,
+/// and the [`Answer`] that it gives.
 macro_rules! slot {
     (
         $(#[$doc:meta])* $name:ident, $shown:expr,
-        |$python:ident, $($argument:ident: $type:ty),*| -> $answer:ty $body:block
+        |$this:ident $(, $argument:ident: $type:ty)*| -> $answer:ty $body:block
     ) => {
         $(#[$doc])*
         ///
         /// # Safety
         /// Python calls it for an object of the type.
         pub unsafe extern "C" fn $name(
-            $($argument: $type),*
+            object: *mut PyObject $(, $argument: $type)*
         ) -> <$answer as $crate::python::module::failure::Answer>::Given {
-            use $crate::python::module::failure::answer;
+            use $crate::python::module::{failure::answer, tensor::This};
             // SAFETY: Python's word.
-            unsafe { answer($shown, |$python| -> $crate::error::Result<$answer> { $body }) }
+            unsafe {
+                answer($shown, |python| -> $crate::error::Result<$answer> {
+                    let $this = This::new(python, object);
+                    $body
+                })
+            }
         }
     };
 }

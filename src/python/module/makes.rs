@@ -6,7 +6,7 @@ use super::arguments::{self, Call, LIST, Number, TUPLE, method};
 use super::attributes::dtype_name;
 use super::failure::refused;
 use super::numpy::call_numpy;
-use super::tensor::{self, Held, RULES};
+use super::tensor::{Held, RULES};
 use super::types;
 use super::writes::{self, Scalar};
 use crate::abi::*;
@@ -19,7 +19,6 @@ use crate::layout::{MAX_NDIM, Order};
 use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::alloc::{self, Request};
-use crate::tensor::block::Block;
 use crate::tensor::{share, view};
 use crate::validate::Snapshot;
 
@@ -100,7 +99,7 @@ method!(
     /// allowed.
     /// >>> dlpack_rs.empty((2, 3), 'bfloat16', order='F').strides
     /// (1, 2)
-    empty, |_module, call| (/ shape dtype device * order strides) {
+    empty, |_, call| (/ shape dtype device * order strides) {
         let made = Made { shape, dtype, device, order, strides }.make(call, FLOAT32)?;
         object_of(call.python, made)
     }
@@ -110,7 +109,7 @@ method!(
     /// A new Tensor of zeros.
     /// >>> dlpack_rs.zeros(3, 'int8').tolist()
     /// [0, 0, 0]
-    zeros, |_module, call| (/ shape dtype device *) {
+    zeros, |_, call| (/ shape dtype device *) {
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
         let made = made.make(call, FLOAT32)?;
         clear(call.python, &made)?;
@@ -125,7 +124,7 @@ method!(
     /// that of another value.
     /// >>> dlpack_rs.full((2, 2), 7).tolist()
     /// [[7, 7], [7, 7]]
-    full, |_module, call| (/ shape fill_value dtype device *) {
+    full, |_, call| (/ shape fill_value dtype device *) {
         let (python, value) = (call.python, fill_value);
         call.needs(value, "a fill_value")?;
         let default = match Number::of(python, value) {
@@ -150,7 +149,7 @@ method!(
     /// >>> import numpy as np
     /// >>> dlpack_rs.from_numpy(np.zeros(3, 'int16')).dtype
     /// 'int16'
-    from_numpy, |_module, call| (x / *) {
+    from_numpy, |_, call| (x / *) {
         let python = call.python;
         object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
     }
@@ -163,7 +162,7 @@ method!(
     /// needed.
     /// >>> dlpack_rs.asarray([[1, 2], [3, 4]], dtype='float32').tolist()
     /// [[1.0, 2.0], [3.0, 4.0]]
-    asarray, |_module, call| (x / * dtype device copy) {
+    asarray, |_, call| (x / * dtype device copy) {
         let python = call.python;
         let device = call.given(device, Call::device)?;
         let dtype = call.given(dtype, Call::dtype)?;
@@ -197,23 +196,17 @@ method!(
 
 /// An array of numbers, of the wanted dtype where NumPy has it: it raises OverflowError for what
 /// does not fit, and makes no float of a large integer on the way.
-///
-/// # Safety
-/// The object is live.
-unsafe fn array_of_numbers(
+fn array_of_numbers(
     python: Python,
     numbers: *mut PyObject,
     dtype: Option<DLDataType>,
 ) -> Result<Owned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        match dtype.filter(|&dtype| dtype_notation::to_kind(dtype).is_ok()) {
-            Some(dtype) => {
-                let name = dtype_name(python, dtype)?;
-                call_numpy(python, c"asarray", &[numbers, name.as_ptr()])
-            }
-            None => call_numpy(python, c"asarray", &[numbers]),
+    match dtype.filter(|&dtype| dtype_notation::to_kind(dtype).is_ok()) {
+        Some(dtype) => {
+            let name = dtype_name(python, dtype)?;
+            call_numpy(python, c"asarray", &[numbers, name.as_ptr()])
         }
+        None => call_numpy(python, c"asarray", &[numbers]),
     }
 }
 
@@ -252,17 +245,17 @@ method!(
     /// saturate=True: too large becomes the largest finite value, for integers too.
     /// >>> dlpack_rs.asarray([1.75, -2.5]).astype('int8').tolist()
     /// [1, -2]
-    astype, |object, call| (/ dtype * copy saturate) {
+    astype, |this, call| (/ dtype * copy saturate) {
         let python = call.python;
         call.needs(dtype, "a dtype")?;
         let dtype = call.dtype(dtype)?;
         let saturate = arguments::truth(python, saturate)?;
         let always = copy.is_null() || arguments::truth(python, copy)?;
-        let src = Held::new(python, share::retain(Block::versioned(tensor::block_of(object)))?);
+        let src = Held::new(python, share::retain(this.tensor())?);
         let made = match !always && src.dtype() == dtype {
             true => src,
             false => converted(python, &src, dtype, saturate)?,
         };
-        made.object(tensor::type_of(object))
+        made.object(this.kind())
     }
 );

@@ -1,5 +1,5 @@
-//! The functions and methods, whose docstrings stand with them (`method!`), and the documentation of
-//! the module and the type. Their examples are run as tests.
+//! The functions and methods, whose docstrings stand with them (`method!`), and the documentation
+//! of the module and the type. Their examples are run as tests.
 
 use super::failure::{slot, wrong};
 use super::spec::MethodDef;
@@ -84,9 +84,9 @@ True\0";
 slot!(
     /// `tp_new`: there is no tensor without memory.
     refuse_new, "Tensor",
-    |python, _type: *mut PyObject, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
+    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
         const USE: &str =
             "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
-        Err(wrong(python, "Tensor", USE))
+        Err(wrong(this.python, "Tensor", USE))
     }
 );

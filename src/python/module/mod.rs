@@ -47,8 +47,8 @@ const DEF_SLOTS: usize = 7;
 const DEF_WORDS: usize = 11;
 
 /// The definition of the module, behind an object header whose size is known only at run time. What
-/// is not written is 0: no state, and no methods, as [`exec`] adds them. Python writes a number into
-/// it, once, and reads it for as long as a module lives, so it is never moved or freed.
+/// is not written is 0: no state, and no methods, as [`exec`] adds them. Python writes a number
+/// into it, once, and reads it for as long as a module lives, so it is never moved or freed.
 #[repr(align(16))]
 struct Definition([AtomicPtr<c_void>; HEADER_MOST + DEF_WORDS]);
 

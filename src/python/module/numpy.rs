@@ -11,7 +11,7 @@ use super::arguments::{self, method};
 use super::attributes::{dtype_name, text};
 use super::copies;
 use super::failure::refused;
-use super::tensor;
+use super::tensor::This;
 use super::views::step;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
@@ -32,8 +32,8 @@ method!(
     /// A NumPy array of the same memory, with ml_dtypes for dtypes that NumPy lacks.
     /// >>> dlpack_rs.zeros(3, 'int8').numpy()
     /// array([0, 0, 0], dtype=int8)
-    numpy, |object, call| (/ *) {
-        array_of(call.python, object)
+    numpy, |this, _| (/ *) {
+        array_of(this)
     }
 );
 method!(
@@ -41,12 +41,15 @@ method!(
     /// numpy(self), converted to that dtype.
     /// >>> dlpack_rs.zeros(2, 'int8').__array__('float32')
     /// array([0., 0.], dtype=float32)
-    __array__ as "Tensor.__array__", |object, call| (/ dtype copy *) {
+    __array__ as "Tensor.__array__", |this, call| (/ dtype copy *) {
         let python = call.python;
         let policy = arguments::policy(python, copy)?;
         let found = match policy {
-            CopyPolicy::Always => array_of(python, copies::copy_of(python, object, Order::C)?.as_ptr())?,
-            _ => array_of(python, object)?,
+            CopyPolicy::Always => {
+                let copy = copies::copy_of(this, Order::C)?;
+                array_of(This::new(python, copy.as_ptr()))?
+            }
+            _ => array_of(this)?,
         };
         if !given(python, dtype) {
             return Ok(found);
@@ -62,35 +65,30 @@ method!(
 );
 
 /// An array over the memory of a tensor.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn array_of(python: Python, object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        let mut snapshot = Snapshot::new();
-        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
-        // NumPy passes no stream, and reads at once.
-        if device_type::host_reachable(snapshot.device.device_type) {
-            copy::host_read(&snapshot, &copy::Streams::NONE)?;
-        }
-        let Some(bits) = bits_of_foreign(&snapshot) else {
-            return call_numpy(python, c"from_dlpack", &[object]);
-        };
-        if snapshot.slot_bits() != u32::from(bits) {
-            let text = format_args!(
-                "numpy: elements of {} bits are packed here, and an array has a byte for each: \
-                 convert them, as by astype('int8')",
-                snapshot.dtype.bits
-            );
-            return Err(refused(python, python.PyExc_BufferError(), text));
-        }
-        let kind = ml_dtype(python, &snapshot)?;
-        let dtype = DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits, lanes: 1 };
-        let same_bits = step(python, object, Step::Bitcast { dtype })?;
-        let array = call_numpy(python, c"from_dlpack", &[same_bits.as_ptr()])?;
-        call_method(python, array.as_ptr(), c"view", &[kind.as_ptr()])
+fn array_of(this: This) -> Result<Owned> {
+    let python = this.python;
+    let mut snapshot = Snapshot::new();
+    this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+    // NumPy passes no stream, and reads at once.
+    if device_type::host_reachable(snapshot.device.device_type) {
+        copy::host_read(&snapshot, &copy::Streams::NONE)?;
     }
+    let Some(bits) = bits_of_foreign(&snapshot) else {
+        return call_numpy(python, c"from_dlpack", &[this.as_ptr()]);
+    };
+    if snapshot.slot_bits() != u32::from(bits) {
+        let text = format_args!(
+            "numpy: elements of {} bits are packed here, and an array has a byte for each: \
+             convert them, as by astype('int8')",
+            snapshot.dtype.bits
+        );
+        return Err(refused(python, python.PyExc_BufferError(), text));
+    }
+    let kind = ml_dtype(python, &snapshot)?;
+    let dtype = DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits, lanes: 1 };
+    let same_bits = step(this, Step::Bitcast { dtype })?;
+    let array = call_numpy(python, c"from_dlpack", &[same_bits.as_ptr()])?;
+    call_method(python, array.as_ptr(), c"view", &[kind.as_ptr()])
 }
 
 /// The bits that an element of a dtype of ml_dtypes takes in an array; `None` for NumPy's own, and
@@ -128,27 +126,18 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
 }
 
 /// The dtype of a tensor as NumPy's object.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        let mut snapshot = Snapshot::new();
-        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
-        let named = match bits_of_foreign(&snapshot) {
-            Some(_) => ml_dtype(python, &snapshot)?,
-            None => dtype_name(python, snapshot.dtype)?,
-        };
-        call_numpy(python, c"dtype", &[named.as_ptr()])
-    }
+pub fn dtype_of(this: This) -> Result<Owned> {
+    let mut snapshot = Snapshot::new();
+    this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+    let named = match bits_of_foreign(&snapshot) {
+        Some(_) => ml_dtype(this.python, &snapshot)?,
+        None => dtype_name(this.python, snapshot.dtype)?,
+    };
+    call_numpy(this.python, c"dtype", &[named.as_ptr()])
 }
 
 /// A function of NumPy, called with at most two arguments.
-///
-/// # Safety
-/// Live objects.
-pub unsafe fn call_numpy(python: Python, name: &CStr, given: &[*mut PyObject]) -> Result<Owned> {
+pub fn call_numpy(python: Python, name: &CStr, given: &[*mut PyObject]) -> Result<Owned> {
     // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
     unsafe {
         let numpy = text(python, b"numpy")?;
@@ -162,10 +151,7 @@ pub unsafe fn call_numpy(python: Python, name: &CStr, given: &[*mut PyObject]) -
 }
 
 /// A method of an object, called with at most two arguments.
-///
-/// # Safety
-/// Live objects.
-pub unsafe fn call_method(
+pub fn call_method(
     python: Python,
     object: *mut PyObject,
     name: &CStr,
@@ -174,7 +160,7 @@ pub unsafe fn call_method(
     let mut args = [object; 3];
     args.iter_mut().skip(1).zip(given).for_each(|(to, from)| *to = *from);
     let count = args.len().min(1 + given.len());
-    // SAFETY: the caller's word.
+    // SAFETY: live objects.
     unsafe {
         let name = constants::text(python, name)?;
         required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), count, null_mut()))

@@ -5,18 +5,17 @@
 //! them over, and what is loaded shares the memory of the buffer that pickle gives.
 
 use super::arguments::{self, Call, method};
-use super::attributes::{dtype_name, tuple, whole};
+use super::attributes::{dtype_name, tuple};
 use super::copies;
 use super::failure::refused;
 use super::numpy::call_method;
-use super::tensor::{self, Held, RULES};
+use super::tensor::{Held, RULES, This};
 use super::types;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
-use crate::python::constants::tuple as tuple_of;
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::block::Block;
@@ -53,10 +52,10 @@ method!(
     /// so, else 'C') or 'K' (that of the strides).
     /// >>> dlpack_rs.asarray([1, 2], dtype='int8').tobytes()
     /// b'\x01\x02'
-    tobytes, |object, call| (/ order *) {
+    tobytes, |this, call| (/ order *) {
         let (python, order) = (call.python, call.order(order)?);
         let mut snapshot = Snapshot::new();
-        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
+        this.read(Options::DEFAULT.rules(), &mut snapshot)?;
         let _copy = dense(python, &mut snapshot, order)?;
         let first = snapshot.first().cast_const().cast();
         let first = if snapshot.empty { c"".as_ptr() } else { first };
@@ -65,20 +64,17 @@ method!(
 );
 
 /// A copy that is all that the tensor is: read-only, too.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn twin(python: Python, object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: the caller's word; a fresh block has one reference.
-    unsafe {
-        copies::derived(python, object, &mut |from| {
-            let clone = copy::clone(from, Order::K, from.device, &Options::DEFAULT)?;
+fn twin(this: This) -> Result<Owned> {
+    copies::derived(this, &mut |from| {
+        let clone = copy::clone(from, Order::K, from.device, &Options::DEFAULT)?;
+        // SAFETY: a fresh block, with one reference.
+        unsafe {
             let block = clone.cast::<Block>().as_ref();
-            share::set_flags(block, from.flags & READ_ONLY, 0)
-                .inspect_err(|_| share::release(clone))?;
-            Ok(clone)
-        })
-    }
+            let flagged = share::set_flags(block, from.flags & READ_ONLY, 0);
+            flagged.inspect_err(|_| share::release(clone))?;
+        }
+        Ok(clone)
+    })
 }
 
 method!(
@@ -87,8 +83,8 @@ method!(
     /// >>> import copy
     /// >>> copy.copy(dlpack_rs.full(2, 1)).tolist()
     /// [1, 1]
-    __copy__ as "Tensor.__copy__", |object, call| (/ *) {
-        twin(call.python, object)
+    __copy__ as "Tensor.__copy__", |this, _| (/ *) {
+        twin(this)
     }
 );
 method!(
@@ -97,8 +93,8 @@ method!(
     /// >>> import copy
     /// >>> copy.deepcopy([dlpack_rs.full(2, 1)])[0].tolist()
     /// [1, 1]
-    __deepcopy__ as "Tensor.__deepcopy__", |object, call| (_memo / *) {
-        twin(call.python, object)
+    __deepcopy__ as "Tensor.__deepcopy__", |this, _| (_memo / *) {
+        twin(this)
     }
 );
 
@@ -109,21 +105,18 @@ method!(
     /// >>> import pickle
     /// >>> pickle.loads(pickle.dumps(dlpack_rs.full(2, 1.5))).tolist()
     /// [1.5, 1.5]
-    __reduce_ex__ as "Tensor.__reduce_ex__", |object, call| (protocol / *) {
-        let protocol = arguments::number(call.python, protocol)?;
-        reduce(call.python, object, protocol)
+    __reduce_ex__ as "Tensor.__reduce_ex__", |this, call| (protocol / *) {
+        reduce(this, arguments::number(call.python, protocol)?)
     }
 );
 
 /// What pickle keeps: [`rebuild`] and its arguments.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result<Owned> {
+fn reduce(this: This, protocol: i64) -> Result<Owned> {
+    let python = this.python;
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; live objects.
     unsafe {
-        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
+        this.read(Options::DEFAULT.rules(), &mut snapshot)?;
         if !device_type::host_reachable(snapshot.device.device_type) {
             let text = format_args!(
                 "cannot pickle a Tensor on '{}': copy it by to('cpu') first",
@@ -137,7 +130,7 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
         }
         let flags = snapshot.flags & READ_ONLY;
         let copy = dense(python, &mut snapshot, Order::K)?;
-        let block = copy.as_ref().map_or_else(|| tensor::block_of(object), Held::block);
+        let block = copy.as_ref().map_or(this.block(), Held::block);
         let bytes = view::bytes(&snapshot, block, flags);
         let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
         let memory = match protocol {
@@ -148,15 +141,20 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
             _ if flags != 0 => required(python.PyBytes_FromObject(lender.as_ptr()))?,
             _ => required(python.PyByteArray_FromObject(lender.as_ptr()))?,
         };
-        let kind = tensor::type_of(object);
-        let rebuild = required(python.PyObject_GetAttrString(kind, c"_rebuild".as_ptr()))?;
+        let rebuild = python.PyObject_GetAttrString(this.kind(), c"_rebuild".as_ptr());
+        let rebuild = required(rebuild)?;
         let (shape, dtype) =
             (tuple(python, snapshot.shape())?, dtype_name(python, snapshot.dtype)?);
         let strides = tuple(python, snapshot.strides())?;
-        let padded = whole(python, snapshot.flags & PADDED)?;
-        let all = [&memory, &dtype, &shape, &strides, &padded].map(Owned::as_ptr);
-        let all = tuple_of(python, &all)?;
-        tuple_of(python, &[rebuild.as_ptr(), all.as_ptr()])
+        required(python.builder()(
+            c"O(OOOOK)".as_ptr(),
+            rebuild.as_ptr(),
+            memory.as_ptr(),
+            dtype.as_ptr(),
+            shape.as_ptr(),
+            strides.as_ptr(),
+            snapshot.flags & PADDED,
+        ))
     }
 }
 
@@ -165,13 +163,13 @@ method!(
     /// Used by pickle.
     /// >>> dlpack_rs.Tensor._rebuild(b'ab', 'uint8', (2,), (1,), 0).tolist()
     /// [97, 98]
-    _rebuild as "Tensor._rebuild", |kind, call| (memory dtype shape strides flags / *) {
+    _rebuild as "Tensor._rebuild", |_, call| (memory dtype shape strides flags / *) {
         let python = call.python;
         let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
         let mut snapshot = Snapshot::new();
         describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
         let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;
-        Held::new(python, Block::versioned(block)).object(kind)
+        Held::new(python, Block::versioned(block)).object(types::known(python)?)
     }
 );
 

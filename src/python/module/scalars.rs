@@ -10,7 +10,7 @@ use core::ffi::{CStr, c_int, c_void};
 use super::arguments::{Call, method};
 use super::failure::{checked, done, own, refused, slot, truth as boolean, wrong};
 use super::numpy::call_method;
-use super::tensor::{self, type_of};
+use super::tensor::{This, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
 use crate::error::Result;
@@ -19,57 +19,41 @@ use crate::python::{Owned, PyObject, Python};
 use crate::validate::Snapshot;
 
 /// The only element as Python's object. `kind` is the exception where there are several.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn only(
-    python: Python,
-    object: *mut PyObject,
-    name: &str,
-    kind: fn(Python) -> *mut PyObject,
-) -> Result<Owned> {
+fn only(this: This, name: &str, kind: fn(Python) -> *mut PyObject) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe {
-        values::read(object, &mut snapshot)?;
-        let (numel, lanes) = (snapshot.numel()?, snapshot.dtype.lanes);
-        if numel != 1 || lanes != 1 {
-            let elements = match lanes {
-                1 => "elements",
-                _ => "elements of several lanes",
-            };
-            let what = format_args!(
-                "{name}() of a Tensor takes exactly one element, not {numel} {elements}: \
-                 take one by its index, or use tolist() or numpy()"
-            );
-            return Err(refused(python, kind(python), what));
-        }
-        values::element(python, &snapshot)
+    values::read(this, &mut snapshot)?;
+    let (numel, lanes) = (snapshot.numel()?, snapshot.dtype.lanes);
+    if numel != 1 || lanes != 1 {
+        let elements = if lanes == 1 { "elements" } else { "elements of several lanes" };
+        let what = format_args!(
+            "{name}() of a Tensor takes exactly one element, not {numel} {elements}: \
+             take one by its index, or use tolist() or numpy()"
+        );
+        return Err(refused(this.python, kind(this.python), what));
     }
+    // SAFETY: read from a live tensor.
+    unsafe { values::element(this.python, &snapshot) }
+}
+
+/// The only element, converted to C's `double`.
+fn double(this: This, name: &str) -> Result<f64> {
+    let value = only(this, name, Python::PyExc_TypeError)?;
+    // SAFETY: a live object.
+    checked(this.python, -1.0, unsafe { this.python.PyFloat_AsDouble(value.as_ptr()) })
 }
 
 slot!(
     /// `nb_int`.
-    int, "int", |python, object: *mut PyObject| -> Owned {
-        let value = only(python, object, "int", Python::PyExc_TypeError)?;
-        required(python.PyNumber_Long(value.as_ptr()))
+    int, "int", |this| -> Owned {
+        let value = only(this, "int", Python::PyExc_TypeError)?;
+        required(this.python.PyNumber_Long(value.as_ptr()))
     }
 );
 
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Result<f64> {
-    // SAFETY: the caller's word.
-    unsafe {
-        let value = only(python, object, name, Python::PyExc_TypeError)?;
-        checked(python, -1.0, python.PyFloat_AsDouble(value.as_ptr()))
-    }
-}
-
 slot!(
     /// `nb_float`.
-    float, "float", |python, object: *mut PyObject| -> Owned {
-        required(python.PyFloat_FromDouble(double(python, object, "float")?))
+    float, "float", |this| -> Owned {
+        required(this.python.PyFloat_FromDouble(double(this, "float")?))
     }
 );
 
@@ -78,13 +62,13 @@ method!(
     /// complex(self), of the only element.
     /// >>> complex(dlpack_rs.full(1, 2.0))
     /// (2+0j)
-    __complex__ as "complex", |object, call| (/ *) {
-        match tensor::description(object).dtype.code {
+    __complex__ as "complex", |this, call| (/ *) {
+        match this.description().dtype.code {
             code if code == DLDataTypeCode::kDLComplex as u8 => {
-                only(call.python, object, "complex", Python::PyExc_TypeError)
+                only(this, "complex", Python::PyExc_TypeError)
             }
             _ => {
-                let real = double(call.python, object, "complex")?;
+                let real = double(this, "complex")?;
                 required(call.python.PyComplex_FromDoubles(real, 0.0))
             }
         }
@@ -93,20 +77,13 @@ method!(
 
 /// What the method of that name gives of the only element: `math.floor` and `math.ceil` would round
 /// to a float first.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn rounded(call: &Call, object: *mut PyObject, method: &CStr) -> Result<Owned> {
-    let python = call.python;
-    // SAFETY: the caller's word.
-    unsafe {
-        let value = only(python, object, call.name(), Python::PyExc_TypeError)?;
-        let found = call_method(python, value.as_ptr(), method, &[]);
-        found.map_err(|error| match is(python, Python::PyExc_AttributeError) {
-            true => call.wrong("of a Tensor takes a real number"),
-            false => error,
-        })
-    }
+fn rounded(this: This, call: &Call, method: &CStr) -> Result<Owned> {
+    let value = only(this, call.name(), Python::PyExc_TypeError)?;
+    let found = call_method(call.python, value.as_ptr(), method, &[]);
+    found.map_err(|error| match is(call.python, Python::PyExc_AttributeError) {
+        true => call.wrong("of a Tensor takes a real number"),
+        false => error,
+    })
 }
 
 method!(
@@ -115,7 +92,7 @@ method!(
     /// >>> import math
     /// >>> math.floor(dlpack_rs.full(1, 2.5))
     /// 2
-    __floor__ as "floor", |object, call| (/ *) { rounded(call, object, c"__floor__") }
+    __floor__ as "floor", |this, call| (/ *) { rounded(this, call, c"__floor__") }
 );
 method!(
     /// __ceil__($self, /)
@@ -123,22 +100,22 @@ method!(
     /// >>> import math
     /// >>> math.ceil(dlpack_rs.full(1, 2.5))
     /// 3
-    __ceil__ as "ceil", |object, call| (/ *) { rounded(call, object, c"__ceil__") }
+    __ceil__ as "ceil", |this, call| (/ *) { rounded(this, call, c"__ceil__") }
 );
 
 slot!(
     /// `nb_bool`.
-    truth, "bool", |python, object: *mut PyObject| -> bool {
-        let value = only(python, object, "bool", Python::PyExc_ValueError)?;
-        done(python.PyObject_IsTrue(value.as_ptr()))
+    truth, "bool", |this| -> bool {
+        let value = only(this, "bool", Python::PyExc_ValueError)?;
+        done(this.python.PyObject_IsTrue(value.as_ptr()))
     }
 );
 
 slot!(
     /// `sq_contains`.
-    contains, "", |python, _object: *mut PyObject, _item: *mut PyObject| -> bool {
+    contains, "", |this, _item: *mut PyObject| -> bool {
         const WHAT: &str = "is not defined: ask numpy() or tolist()";
-        Err(wrong(python, "Tensor.__contains__", WHAT))
+        Err(wrong(this.python, "Tensor.__contains__", WHAT))
     }
 );
 
@@ -150,7 +127,8 @@ slot!(
     /// `tp_richcompare`. Order is left to the other object, and Python raises TypeError where that
     /// has none; of equality it would make identity, which says that equal tensors differ.
     compare, "Tensor",
-    |python, object: *mut PyObject, other: *mut PyObject, operation: c_int| -> Owned {
+    |this, other: *mut PyObject, operation: c_int| -> Owned {
+        let python = this.python;
         let not_implemented = python._Py_NotImplementedStruct();
         let name = match operation {
             EQ => c"__eq__",
@@ -161,8 +139,8 @@ slot!(
             return boolean(python, operation == NE); // None is no tensor
         }
         // An array compares itself with what it can make an array of.
-        if type_of(other) != type_of(object) {
-            let result = call_method(python, other, name, &[object])?;
+        if type_of(other) != this.kind() {
+            let result = call_method(python, other, name, &[this.as_ptr()])?;
             if result.as_ptr() != not_implemented {
                 return Ok(result);
             }
@@ -176,7 +154,7 @@ slot!(
 
 slot!(
     /// `__numpy_dtype__`: by it NumPy 2.4 and newer finds the type of what is no array of its own.
-    numpy_dtype, "__numpy_dtype__", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
-        super::numpy::dtype_of(python, object)
+    numpy_dtype, "__numpy_dtype__", |this, _place: *mut c_void| -> Owned {
+        super::numpy::dtype_of(this)
     }
 );

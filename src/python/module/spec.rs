@@ -1,6 +1,7 @@
 //! The tables that CPython reads: structs and numbers of its stable ABI.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::mem::zeroed;
 use core::ptr::{null, null_mut, without_provenance_mut};
 
 use crate::python::PyObject;
@@ -71,19 +72,16 @@ impl TypeSlot {
     }
 
     /// Ends a list.
-    pub const END: TypeSlot = TypeSlot { slot: 0, value: null_mut() };
+    // SAFETY: numbers, and pointers that may be NULL.
+    pub const END: TypeSlot = unsafe { zeroed() };
 }
 
 /// `PyType_Spec`.
 #[repr(C)]
 pub struct TypeSpec {
-    /// Name with the module's.
     pub name: *const c_char,
-    /// Bytes of an object.
     pub basicsize: c_int,
-    /// 0.
     pub itemsize: c_int,
-    /// `Py_TPFLAGS_*`.
     pub flags: c_uint,
     /// A list that `TypeSlot::END` ends.
     pub slots: *const TypeSlot,
@@ -117,7 +115,8 @@ impl MethodDef {
     }
 
     /// Ends a list.
-    pub const END: MethodDef = MethodDef { name: null(), method: None, flags: 0, doc: null() };
+    // SAFETY: numbers, and pointers that may be NULL.
+    pub const END: MethodDef = unsafe { zeroed() };
 }
 
 // SAFETY: a table of constants.
@@ -175,15 +174,11 @@ pub struct GetSetDef {
 }
 
 impl GetSetDef {
-    /// An attribute that cannot be set.
-    pub const fn new(name: &'static CStr, get: Getter, doc: &'static str) -> Self {
-        let (set, closure) = (null(), null_mut());
-        GetSetDef { name: name.as_ptr(), get: Some(get), set, doc: doc.as_ptr().cast(), closure }
-    }
-
-    /// As [`GetSetDef::new`], of a getter that serves many and gets a number.
-    pub const fn at(number: usize, name: &'static CStr, get: Getter, doc: &'static str) -> Self {
-        GetSetDef { closure: without_provenance_mut(number), ..GetSetDef::new(name, get, doc) }
+    /// An attribute that cannot be set; the number goes to the getter, which may serve many.
+    pub const fn new(number: usize, name: &'static CStr, get: Getter, doc: &'static str) -> Self {
+        let (name, doc, closure) =
+            (name.as_ptr(), doc.as_ptr().cast(), without_provenance_mut(number));
+        GetSetDef { name, get: Some(get), set: null(), doc, closure }
     }
 
     /// Its name.
@@ -194,8 +189,8 @@ impl GetSetDef {
     }
 
     /// Ends a list.
-    pub const END: GetSetDef =
-        GetSetDef { name: null(), get: None, set: null(), doc: null(), closure: null_mut() };
+    // SAFETY: numbers, and pointers that may be NULL.
+    pub const END: GetSetDef = unsafe { zeroed() };
 }
 
 // SAFETY: a table of constants.
@@ -204,7 +199,6 @@ unsafe impl Sync for GetSetDef {}
 /// `PyMemberDef`.
 #[repr(C)]
 pub struct MemberDef {
-    /// Name.
     pub name: *const c_char,
     /// `T_PYSSIZET` here.
     pub kind: c_int,
@@ -212,7 +206,6 @@ pub struct MemberDef {
     pub offset: isize,
     /// `READONLY` here.
     pub flags: c_int,
-    /// Documentation.
     pub doc: *const c_char,
 }
 
@@ -252,6 +245,6 @@ unsafe impl Sync for ModuleSlot {}
 
 impl MemberDef {
     /// Ends a list.
-    pub const END: MemberDef =
-        MemberDef { name: null(), kind: 0, offset: 0, flags: 0, doc: null() };
+    // SAFETY: numbers, and pointers that may be NULL.
+    pub const END: MemberDef = unsafe { zeroed() };
 }

@@ -42,10 +42,6 @@ symbols! {
         fn PyBytes_FromStringAndSize(bytes: *const c_char, n: isize) -> *mut PyObject;
         fn PyBytes_FromObject(object: *mut PyObject) -> *mut PyObject;
         fn PyByteArray_FromObject(object: *mut PyObject) -> *mut PyObject;
-        fn PyDict_New() -> *mut PyObject;
-        fn PyDict_SetItemString(
-            dict: *mut PyObject, key: *const c_char, item: *mut PyObject
-        ) -> c_int;
         fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
         fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
         fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
@@ -61,6 +57,15 @@ symbols! {
         variable PyExc_IndexError;
         variable PyExc_OverflowError;
         itself _Py_NotImplementedStruct;
+        itself Py_BuildValue;
     }
     optional {}
+}
+
+impl Python {
+    /// `Py_BuildValue`, which takes what its format says.
+    pub fn builder(self) -> unsafe extern "C" fn(*const c_char, ...) -> *mut PyObject {
+        // SAFETY: it is that function.
+        unsafe { transmute(self.Py_BuildValue()) }
+    }
 }

@@ -52,14 +52,69 @@ unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     unsafe { object.byte_add(header_nbytes()).cast() }
 }
 
-/// The block of an object, valid as long as the object.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-#[inline]
-pub unsafe fn block_of(object: *mut PyObject) -> NonNull<Block> {
-    // SAFETY: the caller's word; nobody sees an object that is not filled.
-    unsafe { (*payload(object)).tensor.unwrap_unchecked() }
+/// The `Tensor` that Python calls a function for, and keeps meanwhile.
+#[derive(Clone, Copy)]
+pub struct This {
+    /// Python.
+    pub python: Python,
+    object: *mut PyObject,
+}
+
+impl This {
+    /// # Safety
+    /// `object` is a `Tensor`, or nothing is asked of it, and lives as long as what is made here.
+    #[inline]
+    pub unsafe fn new(python: Python, object: *mut PyObject) -> This {
+        This { python, object }
+    }
+
+    /// The object.
+    pub fn as_ptr(self) -> *mut PyObject {
+        self.object
+    }
+
+    /// Its type.
+    pub fn kind(self) -> *mut PyObject {
+        // SAFETY: live.
+        unsafe { type_of(self.object) }
+    }
+
+    /// Its block.
+    #[inline]
+    pub fn block(self) -> NonNull<Block> {
+        // SAFETY: live, and nobody sees an object that is not filled.
+        unsafe { (*payload(self.object)).tensor.unwrap_unchecked() }
+    }
+
+    /// Its tensor, borrowed.
+    #[inline]
+    pub fn tensor(self) -> Versioned {
+        Block::versioned(self.block())
+    }
+
+    /// The description of its tensor, which nobody changes.
+    #[inline]
+    pub fn description(&self) -> &DLTensor {
+        // SAFETY: live.
+        unsafe { &(*self.tensor().as_ptr()).dl_tensor }
+    }
+
+    /// A tensor that was made here, with `byte_offset` 0 where it has addresses, as an object of
+    /// the same type.
+    ///
+    /// # Safety
+    /// `tensor` is a live block of ours, with one reference to give.
+    pub unsafe fn like(self, tensor: Versioned) -> Result<Owned> {
+        // SAFETY: the caller's word.
+        unsafe { Held::new(self.python, tensor).object(self.kind()) }
+    }
+
+    /// Reads and checks its tensor.
+    #[inline(never)]
+    pub fn read(self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
+        // SAFETY: live.
+        unsafe { snapshot.read_managed(self.tensor().as_ptr(), rules) }
+    }
 }
 
 /// What an object holds in place of `tensor`, from which `snapshot` was read: itself, or a block
@@ -109,26 +164,6 @@ unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
         // SAFETY: the caller's word.
         _ => unsafe { owned(tensor) },
     }
-}
-
-/// The description of an object's tensor.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-#[inline]
-pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
-    // SAFETY: the caller's word; a reference never writes the description of a tensor.
-    unsafe { &(*Block::versioned(block_of(object)).as_ptr()).dl_tensor }
-}
-
-/// Reads and checks the tensor of an object.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-#[inline(never)]
-pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
-    // SAFETY: the caller's word.
-    unsafe { snapshot.read_managed(Block::versioned(block_of(object)).as_ptr(), rules) }
 }
 
 /// A new object that takes `tensor`, also on failure.

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::arguments::method;
 use super::attributes::text;
 use super::failure::{done, slot};
-use super::tensor::{self, Held};
+use super::tensor::{Held, This};
 use super::types;
 use crate::abi::*;
 use crate::dtype;
@@ -18,17 +18,12 @@ use crate::print::{self, Description, Elements, PrintOptions};
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python};
 use crate::reader::Reader;
-use crate::tensor::block::Block;
 use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
 
 /// Reads the tensor of an object whose elements have values.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-pub unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()> {
-    // SAFETY: the caller's word.
-    unsafe { tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)? };
+pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {
+    this.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)?;
     dtype::legal(snapshot.dtype)
 }
 
@@ -106,9 +101,9 @@ method!(
     /// The elements as nested lists of Python's numbers.
     /// >>> dlpack_rs.zeros((2, 1), 'bool').tolist()
     /// [[False], [False]]
-    tolist, |object, call| (/ *) {
+    tolist, |this, call| (/ *) {
         let mut snapshot = Snapshot::new();
-        read(object, &mut snapshot)?;
+        read(this, &mut snapshot)?;
         let reader = Reader::new(&snapshot)?;
         nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
     }
@@ -140,9 +135,9 @@ method!(
     /// The only element as a Python number.
     /// >>> dlpack_rs.full((1, 1), 7).item()
     /// 7
-    item, |object, call| (/ *) {
+    item, |this, call| (/ *) {
         let mut snapshot = Snapshot::new();
-        read(object, &mut snapshot)?;
+        read(this, &mut snapshot)?;
         single(&snapshot, "there must be exactly one element: index it first")?;
         element(call.python, &snapshot)
     }
@@ -152,9 +147,9 @@ method!(
     /// A memoryview of the memory, which the CPU must be able to access.
     /// >>> dlpack_rs.zeros(3, 'int8').memoryview().nbytes
     /// 3
-    memoryview, |object, call| (/ *) {
+    memoryview, |this, call| (/ *) {
         let python = call.python;
-        let shared = share::retain(Block::versioned(tensor::block_of(object)));
+        let shared = share::retain(this.tensor());
         let lender = Held::new(python, shared?).object(types::lender(python)?)?;
         required(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
@@ -162,7 +157,7 @@ method!(
 
 /// Text in memory of fixed size; counts what the whole would need.
 struct Page {
-    memory: Option<NonNull<u8>>,
+    memory: NonNull<u8>,
     room: usize,
     nbytes: usize,
 }
@@ -170,40 +165,30 @@ struct Page {
 impl Write for Page {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let now = self.room.saturating_sub(self.nbytes).min(text.len());
-        if let Some(memory) = self.memory {
-            // SAFETY: `now` bytes fit behind what was written.
-            unsafe { memory.as_ptr().wrapping_add(self.nbytes).copy_from(text.as_ptr(), now) };
-        }
+        // SAFETY: `now` bytes fit behind what was written.
+        unsafe { self.memory.as_ptr().wrapping_add(self.nbytes).copy_from(text.as_ptr(), now) };
         self.nbytes = self.nbytes.saturating_add(text.len());
         Ok(())
     }
 }
 
-impl Drop for Page {
-    fn drop(&mut self) {
-        if let Some(memory) = self.memory {
-            // SAFETY: it came from `platform::memory` and goes with its owner.
-            unsafe { platform::give_back(memory) }
-        }
-    }
-}
-
 slot!(
     /// `repr(t)`: the description, and the values as NumPy prints them.
-    repr, "Tensor.__repr__", |python, object: *mut PyObject| -> Owned {
+    repr, "Tensor.__repr__", |this| -> Owned {
         let mut snapshot = Snapshot::new();
-        tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
-        let mut page = Page { memory: None, room: 0, nbytes: 0 };
+        this.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
         let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
+        let mut page = Page { memory: NonNull::dangling(), room: 0, nbytes: 0 };
         write(&snapshot, &mut page).map_err(failed)?;
         // Elements may change between the two runs: then the end is cut.
         let room = page.nbytes;
-        let error = Error::new(DLRS_NOMEM).value(room as i64);
-        let memory = platform::memory(room).ok_or(error)?;
-        let mut page = Page { memory: Some(memory), room, nbytes: 0 };
-        write(&snapshot, &mut page).map_err(failed)?;
-        let written = page.nbytes.min(room);
-        text(python, core::slice::from_raw_parts(memory.as_ptr(), written))
+        let memory = platform::memory(room).ok_or(Error::new(DLRS_NOMEM).value(room as i64))?;
+        let mut page = Page { memory, room, nbytes: 0 };
+        let written = write(&snapshot, &mut page).map_err(failed);
+        let shown = core::slice::from_raw_parts(memory.as_ptr(), page.nbytes.min(room));
+        let answer = written.and_then(|()| text(this.python, shown));
+        platform::give_back(memory);
+        answer
     }
 );
 

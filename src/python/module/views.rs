@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arguments::{self, Call, method};
 use super::failure::{done, no_element, slot, wrong};
-use super::tensor::{self, Held};
+use super::tensor::{This, type_of};
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::{Error, Result, Status::*};
@@ -19,19 +19,9 @@ use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{ALL_AXES, Step, View};
 
 /// The view of `object` that the steps of `change` make.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn view_of(
-    python: Python,
-    object: *mut PyObject,
-    change: &mut dyn FnMut(&mut View) -> Result<()>,
-) -> Result<Owned> {
-    // SAFETY: the caller's word; the object holds its block meanwhile.
-    unsafe {
-        let shared = viewed(tensor::block_of(object), change)?;
-        Held::new(python, shared).object(tensor::type_of(object))
-    }
+fn view_of(this: This, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Owned> {
+    // SAFETY: the object holds its block meanwhile; the view is ours.
+    unsafe { this.like(viewed(this.block(), change)?) }
 }
 
 /// As [`view_of`], of a block and as a tensor.
@@ -55,12 +45,8 @@ pub unsafe fn viewed(
 }
 
 /// The view of one step.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-pub unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Result<Owned> {
-    // SAFETY: the caller's word.
-    unsafe { view_of(python, object, &mut |view| view.apply(&step)) }
+pub fn step(this: This, step: Step) -> Result<Owned> {
+    view_of(this, &mut |view| view.apply(&step))
 }
 
 method!(
@@ -68,8 +54,8 @@ method!(
     /// A view with another shape, one extent of which may be -1; ValueError if that needs a copy.
     /// >>> dlpack_rs.zeros((2, 6)).reshape(3, -1).shape
     /// (3, 4)
-    reshape, |object, call| (..) {
-        by_numbers(call, object, |shape| Step::Reshape { shape })
+    reshape, |this, call| (..) {
+        by_numbers(this, call, |shape| Step::Reshape { shape })
     }
 );
 method!(
@@ -77,8 +63,8 @@ method!(
     /// A read-only view in which extents of 1 and new axes in front are repeated.
     /// >>> dlpack_rs.zeros(3).broadcast_to(2, 3).strides
     /// (0, 1)
-    broadcast_to, |object, call| (..) {
-        by_numbers(call, object, |shape| Step::Expand { shape })
+    broadcast_to, |this, call| (..) {
+        by_numbers(this, call, |shape| Step::Expand { shape })
     }
 );
 method!(
@@ -86,8 +72,8 @@ method!(
     /// A view with its axes in another order.
     /// >>> dlpack_rs.zeros((2, 3, 4)).permute(2, 0, 1).shape
     /// (4, 2, 3)
-    permute, |object, call| (..) {
-        by_numbers(call, object, |axes| Step::Permute { axes })
+    permute, |this, call| (..) {
+        by_numbers(this, call, |axes| Step::Permute { axes })
     }
 );
 method!(
@@ -95,11 +81,11 @@ method!(
     /// A view with its axes in another order, by default reversed.
     /// >>> dlpack_rs.zeros((2, 3, 4)).transpose().shape
     /// (4, 3, 2)
-    transpose, |object, call| (..) {
+    transpose, |this, call| (..) {
         match *call.positional {
-            [] => reversed(call.python, object),
-            [none] if !given(call.python, none) => reversed(call.python, object),
-            _ => by_numbers(call, object, |axes| Step::Permute { axes }),
+            [] => reversed(this),
+            [none] if !given(call.python, none) => reversed(this),
+            _ => by_numbers(this, call, |axes| Step::Permute { axes }),
         }
     }
 );
@@ -108,10 +94,10 @@ method!(
     /// A view with two axes exchanged.
     /// >>> dlpack_rs.zeros((2, 3, 4)).swapaxes(0, -1).shape
     /// (4, 3, 2)
-    swapaxes, |object, call| (a b / *) {
+    swapaxes, |this, call| (a b / *) {
         let axis_a = arguments::axis(call.python, a)?;
         let axis_b = arguments::axis(call.python, b)?;
-        step(call.python, object, Step::Transpose { axis_a, axis_b })
+        step(this, Step::Transpose { axis_a, axis_b })
     }
 );
 method!(
@@ -119,8 +105,8 @@ method!(
     /// A view with one axis, several, or all reversed.
     /// >>> dlpack_rs.asarray([1, 2, 3]).flip().tolist()
     /// [3, 2, 1]
-    flip, |object, call| (/ axis *) {
-        axes(call.python, object, axis, |axis| Step::Flip { axis })
+    flip, |this, _| (/ axis *) {
+        axes(this, axis, |axis| Step::Flip { axis })
     }
 );
 method!(
@@ -128,8 +114,8 @@ method!(
     /// A view without an axis of extent 1, without several, or without all of them.
     /// >>> dlpack_rs.zeros((1, 3, 1)).squeeze().shape
     /// (3,)
-    squeeze, |object, call| (/ axis *) {
-        axes(call.python, object, axis, |axis| Step::Squeeze { axis })
+    squeeze, |this, _| (/ axis *) {
+        axes(this, axis, |axis| Step::Squeeze { axis })
     }
 );
 method!(
@@ -137,10 +123,10 @@ method!(
     /// A view with a new axis of extent 1.
     /// >>> dlpack_rs.zeros(3).unsqueeze(-1).shape
     /// (3, 1)
-    unsqueeze, |object, call| (/ axis *) {
+    unsqueeze, |this, call| (/ axis *) {
         call.needs(axis, "an axis")?;
         let axis = arguments::axis(call.python, axis)?;
-        step(call.python, object, Step::Unsqueeze { axis })
+        step(this, Step::Unsqueeze { axis })
     }
 );
 method!(
@@ -148,9 +134,9 @@ method!(
     /// A view of the same bytes as elements of another type.
     /// >>> dlpack_rs.full(2, 1.0).view('uint16').tolist()
     /// [0, 16256, 0, 16256]
-    view, |object, call| (dtype / *) {
+    view, |this, call| (dtype / *) {
         let dtype = call.dtype(dtype)?;
-        step(call.python, object, Step::Bitcast { dtype })
+        step(this, Step::Bitcast { dtype })
     }
 );
 method!(
@@ -158,82 +144,56 @@ method!(
     /// A view that consumers must not write.
     /// >>> dlpack_rs.zeros(3).read_only().readonly
     /// True
-    read_only, |object, call| (/ *) {
-        step(call.python, object, Step::ReadOnly)
+    read_only, |this, _| (/ *) {
+        step(this, Step::ReadOnly)
     }
 );
 
 /// The step that numbers say, given one by one or as one sequence.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn by_numbers(
-    call: &Call,
-    object: *mut PyObject,
-    step: fn(&[i64]) -> Step<'_>,
-) -> Result<Owned> {
+fn by_numbers(this: This, call: &Call, step: fn(&[i64]) -> Step<'_>) -> Result<Owned> {
     let mut room = [0; MAX_NDIM];
-    // SAFETY: the caller's word.
-    unsafe { self::step(call.python, object, step(call.numbers(&mut room)?)) }
+    self::step(this, step(call.numbers(&mut room)?))
 }
 
 /// One step for every axis of an argument that is None (all axes), a number or a sequence.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
 #[inline(never)]
-unsafe fn axes(
-    python: Python,
-    object: *mut PyObject,
-    wanted: *mut PyObject,
-    step: fn(i32) -> Step<'static>,
-) -> Result<Owned> {
-    if !given(python, wanted) {
-        // SAFETY: the caller's word.
-        return unsafe { self::step(python, object, step(ALL_AXES)) };
+fn axes(this: This, wanted: *mut PyObject, step: fn(i32) -> Step<'static>) -> Result<Owned> {
+    if !given(this.python, wanted) {
+        return self::step(this, step(ALL_AXES));
     }
     let mut room = [0; MAX_NDIM];
-    let wanted = arguments::shape(python, wanted, &mut room)?;
-    // SAFETY: the caller's word.
-    unsafe {
-        let ndim = i64::from(tensor::description(object).ndim);
-        let mut chosen = 0u64;
-        for &axis in wanted {
-            let dim = if axis < 0 { axis + ndim } else { axis };
-            let bit = 1u64.wrapping_shl(dim as u32);
-            if !(0..ndim).contains(&dim) || chosen & bit != 0 {
-                let error = Error::new(DLRS_BAD_ARG).detail("no such axis, or it is given twice");
-                return Err(error.value(axis).limit(ndim - 1));
-            }
-            chosen |= bit;
+    let ndim = i64::from(this.description().ndim);
+    let mut chosen = 0u64;
+    for &axis in arguments::shape(this.python, wanted, &mut room)? {
+        let dim = if axis < 0 { axis + ndim } else { axis };
+        let bit = 1u64.wrapping_shl(dim as u32);
+        if !(0..ndim).contains(&dim) || chosen & bit != 0 {
+            let error = Error::new(DLRS_BAD_ARG).detail("no such axis, or it is given twice");
+            return Err(error.value(axis).limit(ndim - 1));
         }
-        view_of(python, object, &mut |view| {
-            // From the last axis to the first: taking one out does not rename those to come.
-            (0..ndim as i32)
-                .rev()
-                .filter(|&dim| chosen & 1u64.wrapping_shl(dim as u32) != 0)
-                .try_for_each(|dim| view.apply(&step(dim)))
-        })
+        chosen |= bit;
     }
+    view_of(this, &mut |view| {
+        // From the last axis to the first: taking one out does not rename those to come.
+        (0..ndim as i32)
+            .rev()
+            .filter(|&dim| chosen & 1u64.wrapping_shl(dim as u32) != 0)
+            .try_for_each(|dim| view.apply(&step(dim)))
+    })
 }
 
 slot!(
     /// `T`: the axes in the opposite order.
-    get_transposed, "T", |python, object: *mut PyObject, _place: *mut c_void| -> Owned {
-        reversed(python, object)
+    get_transposed, "T", |this, _place: *mut c_void| -> Owned {
+        reversed(this)
     }
 );
 
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn reversed(python: Python, object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        view_of(python, object, &mut |view| {
-            view.reverse_axes();
-            Ok(())
-        })
-    }
+fn reversed(this: This) -> Result<Owned> {
+    view_of(this, &mut |view| {
+        view.reverse_axes();
+        Ok(())
+    })
 }
 
 /// The method whose slots these are.
@@ -241,30 +201,25 @@ const GET: &str = "Tensor.__getitem__";
 
 slot!(
     /// `mp_subscript`.
-    subscript, GET, |python, object: *mut PyObject, key: *mut PyObject| -> Owned {
-        let shared = chosen(python, GET, object, key)?;
-        Held::new(python, shared).object(tensor::type_of(object))
+    subscript, GET, |this, key: *mut PyObject| -> Owned {
+        this.like(chosen(this, GET, key)?)
     }
 );
 
 /// The view that a key chooses.
 ///
 /// # Safety
-/// `object` is a live `Tensor`, `key` a live object.
-pub unsafe fn chosen(
-    python: Python,
-    name: &'static str,
-    object: *mut PyObject,
-    key: *mut PyObject,
-) -> Result<Versioned> {
+/// `key` is a live object.
+pub unsafe fn chosen(this: This, name: &'static str, key: *mut PyObject) -> Result<Versioned> {
+    let python = this.python;
     // SAFETY: the caller's word.
     unsafe {
         let several = arguments::is_a(python, key, arguments::TUPLE);
         let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
         let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
-        let ndim = i64::from(tensor::description(object).ndim);
+        let ndim = i64::from(this.description().ndim);
         let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
-        viewed(tensor::block_of(object), &mut |view| {
+        viewed(this.block(), &mut |view| {
             let mut at = Position { name, axis: 0, left: ndim - used, dotted: false };
             (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
         })
@@ -329,7 +284,7 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
     let [mut start, mut stop, mut step] = [0isize; 3];
     // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
     unsafe {
-        if tensor::type_of(item) != python.PySlice_Type() {
+        if type_of(item) != python.PySlice_Type() {
             const WHAT: &str = "takes integers, slices, None and ..., alone or in a tuple";
             return Err(wrong(python, at.name, WHAT));
         }
@@ -346,33 +301,36 @@ fn is_bool(python: Python, object: *mut PyObject) -> bool {
 
 slot!(
     /// `sq_item`: `t[i]`, until there is no such index.
-    item, GET, |python, object: *mut PyObject, index: isize| -> Owned {
+    item, GET, |this, index: isize| -> Owned {
         if index < 0 {
             // Python has added the extent: it would be counted from the end twice.
             let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
-            return Err(no_element(python, GET, &error.value(index as i64)));
+            return Err(no_element(this.python, GET, &error.value(index as i64)));
         }
-        view_of(python, object, &mut |view| select(python, view, 0, index as i64, GET))
+        view_of(this, &mut |view| select(this.python, view, 0, index as i64, GET))
     }
 );
 
 slot!(
     /// `tp_iter`: one after the other along the first axis.
-    iterate, "iter", |python, object: *mut PyObject| -> Owned {
-        match tensor::description(object).ndim {
-            1.. => required(python.PySeqIter_New(object)),
-            _ => Err(wrong(python, "iter", "of a Tensor without axes; item() gives its value")),
+    iterate, "iter", |this| -> Owned {
+        match this.description().ndim {
+            1.. => required(this.python.PySeqIter_New(this.as_ptr())),
+            _ => {
+                const WHAT: &str = "of a Tensor without axes; item() gives its value";
+                Err(wrong(this.python, "iter", WHAT))
+            }
         }
     }
 );
 
 slot!(
     /// `mp_length` and `sq_length`: the first extent.
-    length, "len", |python, object: *mut PyObject| -> isize {
-        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+    length, "len", |this| -> isize {
+        let &DLTensor { ndim, shape, .. } = this.description();
         match ndim {
             1.. => Ok(shape.read() as isize),
-            _ => Err(wrong(python, "len", "of a Tensor without axes")),
+            _ => Err(wrong(this.python, "len", "of a Tensor without axes")),
         }
     }
 );

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 
 use super::arguments::{Call, Number, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
-use super::tensor::{self, Held};
+use super::tensor::{Held, This};
 use super::values;
 use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
@@ -23,7 +23,6 @@ use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request};
-use crate::tensor::block::Block;
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 
@@ -264,23 +263,14 @@ const SET: &str = "Tensor.__setitem__";
 slot!(
     /// `mp_ass_subscript`.
     assign_subscript, SET,
-    |python, object: *mut PyObject, key: *mut PyObject, value: *mut PyObject| -> () {
+    |this, key: *mut PyObject, value: *mut PyObject| -> () {
         if value.is_null() {
-            return Err(wrong(python, SET, "cannot delete elements"));
+            return Err(wrong(this.python, SET, "cannot delete elements"));
         }
-        let view = Held::new(python, chosen(python, SET, object, key)?);
-        assign(python, view.tensor(), value)
+        let view = Held::new(this.python, chosen(this, SET, key)?);
+        assign(this.python, view.tensor(), value)
     }
 );
-
-/// The tensor of an object, borrowed from it.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn own(object: *mut PyObject) -> Versioned {
-    // SAFETY: the caller's word.
-    Block::versioned(unsafe { tensor::block_of(object) })
-}
 
 method!(
     /// copy_from($self, x, /)
@@ -290,10 +280,10 @@ method!(
     /// >>> t.copy_from(dlpack_rs.full(2, 3))
     /// >>> t.tolist()
     /// [[3.0, 3.0], [3.0, 3.0]]
-    copy_from, |object, call| (value / *) {
+    copy_from, |this, call| (value / *) {
         let python = call.python;
         let src = Held::of(python, value)?;
-        broadcast(python, &src, own(object))?;
+        broadcast(python, &src, this.tensor())?;
         Ok(none(python))
     }
 );
@@ -304,7 +294,7 @@ method!(
     /// >>> t.fill(0.5)
     /// >>> t.tolist()
     /// [0.5, 0.5, 0.5]
-    fill, |object, call| (value / *) {
+    fill, |this, call| (value / *) {
         let python = call.python;
         if Number::of(python, value).is_none()
             && let Ok(src) = Held::of(python, value)
@@ -314,7 +304,7 @@ method!(
             values::single(&snapshot, "fills with exactly one element; use copy_from()")?;
         }
         python.PyErr_Clear();
-        assign(python, own(object), value)?;
+        assign(python, this.tensor(), value)?;
         Ok(none(python))
     }
 );
@@ -324,13 +314,13 @@ method!(
     /// NaN.
     /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))
     /// True
-    equal, |object, call| (/ other * equal_nan) {
+    equal, |this, call| (/ other * equal_nan) {
         let equality = match super::arguments::truth(call.python, equal_nan)? {
             true => compare::Equality::ValuesOrNan,
             false => compare::Equality::Values,
         };
         let mut same = false;
-        compared(call, object, other, &mut |pair| {
+        compared(this, call, other, &mut |pair| {
             same = compare::equal(pair, equality)?;
             Ok(())
         })?;
@@ -343,9 +333,9 @@ method!(
     /// shape; NaN if just one of the two is.
     /// >>> dlpack_rs.zeros(3).max_diff(dlpack_rs.full(3, -0.5))
     /// 0.5
-    max_diff, |object, call| (other / *) {
+    max_diff, |this, call| (other / *) {
         let mut largest = 0.0;
-        compared(call, object, other, &mut |pair| {
+        compared(this, call, other, &mut |pair| {
             largest = compare::max_diff(pair)?;
             Ok(())
         })?;
@@ -356,20 +346,18 @@ method!(
 /// Compares with another tensor.
 ///
 /// # Safety
-/// `object` is a live `Tensor`, `other` NULL or a live object.
+/// `other` is NULL or a live object.
 unsafe fn compared(
+    this: This,
     call: &Call,
-    object: *mut PyObject,
     other: *mut PyObject,
     compare: &mut dyn FnMut(&Pair) -> Result<()>,
 ) -> Result<()> {
     call.needs(other, "another tensor")?;
-    let python = call.python;
     // SAFETY: the caller's word; the other one is held meanwhile.
     unsafe {
-        let other = Held::of(python, other)?;
-        let args = [Arg::tensor, Arg::other];
-        let pair = read([own(object), other.tensor()], args)?;
-        detached(python, pair.src.nbytes()?, || compare(&pair))
+        let other = Held::of(this.python, other)?;
+        let pair = read([this.tensor(), other.tensor()], [Arg::tensor, Arg::other])?;
+        detached(this.python, pair.src.nbytes()?, || compare(&pair))
     }
 }
