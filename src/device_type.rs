@@ -209,8 +209,7 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
         scan.expect(")")?;
         code
     } else {
-        let place = scan.longest(KINDS.iter().map(|kind| kind.name));
-        match place.and_then(|place| KINDS.get(place)) {
+        match scan.longest(KINDS.iter(), |kind| kind.name) {
             Some(kind) => kind.code.into(),
             None => return Err(scan.fail()),
         }
@@ -233,8 +232,11 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
 pub fn format(device: DLDevice, out: &mut impl Write) -> fmt::Result {
     match kind(device.device_type) {
         Some(kind) if kind.host_reachable && device.device_id == 0 => out.write_str(kind.name),
-        Some(kind) => write!(out, "{}:{}", kind.name, device.device_id),
-        None => write!(out, "{UNKNOWN}{}):{}", device.device_type, device.device_id),
+        Some(kind) => write!(out, "{}:{}", kind.name, i64::from(device.device_id)),
+        None => {
+            let (code, id) = (i64::from(device.device_type), i64::from(device.device_id));
+            write!(out, "{UNKNOWN}{code}):{id}")
+        }
     }
 }
 

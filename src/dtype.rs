@@ -213,15 +213,13 @@ pub fn parse(text: &[u8]) -> Result<DLDataType> {
         scan.expect(")")?;
         (code, scan.number()?, None)
     } else {
-        let Some(code) = scan.longest(KINDS.iter().map(|kind| kind.stem)) else {
-            return Err(scan.fail());
-        };
-        let named = KINDS.get(code);
-        let bits = match named {
-            Some(Kind { bits: [bits], bits_in_name: false, .. }) => i64::from(*bits),
+        let found = scan.longest(KINDS.iter().enumerate(), |(_, kind)| kind.stem);
+        let Some((code, kind)) = found else { return Err(scan.fail()) };
+        let bits = match *kind {
+            Kind { bits: [bits], bits_in_name: false, .. } => i64::from(*bits),
             _ => scan.number()?,
         };
-        (code as i64, bits, named)
+        (code as i64, bits, Some(kind))
     };
     let lanes = if scan.eat("x") { scan.number()? } else { 1 };
     scan.end()?;
@@ -245,12 +243,15 @@ pub fn format(dtype: DLDataType, out: &mut impl Write) -> fmt::Result {
         Some(kind) if legal(dtype).is_ok() => {
             out.write_str(kind.stem)?;
             if kind.bits_in_name {
-                write!(out, "{}", dtype.bits)?;
+                write!(out, "{}", u64::from(dtype.bits))?;
             }
         }
-        _ => write!(out, "{UNKNOWN}{}){}", dtype.code, dtype.bits)?,
+        _ => {
+            let (code, bits) = (u64::from(dtype.code), u64::from(dtype.bits));
+            write!(out, "{UNKNOWN}{code}){bits}")?;
+        }
     }
-    if dtype.lanes != 1 { write!(out, "x{}", dtype.lanes) } else { Ok(()) }
+    if dtype.lanes != 1 { write!(out, "x{}", u64::from(dtype.lanes)) } else { Ok(()) }
 }
 
 /// A dtype that prints as its name.

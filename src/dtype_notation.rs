@@ -174,17 +174,8 @@ fn read_name(scan: &mut Scan, notation: Notation, native: bool) -> Result<&'stat
     const ROWS: &[Row] = &TABLE;
     const NATIVE_ROWS: &[Row] = &NATIVE;
     let first = if native && notation == DLRS_NOTATION_PEP3118 { NATIVE_ROWS } else { &[] };
-    let known = first.iter().chain(ROWS).filter(|row| !name(row, notation).is_empty());
-    let mut best: Option<&Row> = None;
-    for row in known {
-        let longer = best.is_none_or(|best| name(row, notation).len() > name(best, notation).len());
-        if longer && { *scan }.eat(name(row, notation)) {
-            best = Some(row);
-        }
-    }
-    let Some(row) = best else { return Err(scan.fail()) };
-    scan.eat(name(row, notation));
-    Ok(row)
+    let found = scan.longest(first.iter().chain(ROWS), |row| name(row, notation));
+    found.ok_or_else(|| scan.fail())
 }
 
 /// A dtype's name, with what stands before it.
@@ -228,7 +219,7 @@ impl Text {
     pub fn write(&self, out: &mut impl Write) -> fmt::Result {
         out.write_str(self.prefix)?;
         if self.lanes != 1 {
-            write!(out, "{}", self.lanes)?;
+            write!(out, "{}", u64::from(self.lanes))?;
         }
         out.write_str(self.name)
     }

@@ -32,13 +32,22 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Skips the longest of `words` that is next and returns which it was.
-    pub fn longest<'w>(&mut self, words: impl Iterator<Item = &'w str>) -> Option<usize> {
-        let rest = self.rest();
-        let fits = words.enumerate().filter(|(_, word)| rest.starts_with(word.as_bytes()));
-        let (index, word) = fits.max_by_key(|(_, word)| word.len())?;
-        self.position += word.len();
-        Some(index)
+    /// Skips the longest of `rows`' words that is next, and returns the row: the first of equally
+    /// long ones. Empty words are none.
+    pub fn longest<T>(
+        &mut self,
+        rows: impl Iterator<Item = T>,
+        word: impl Fn(&T) -> &'static str,
+    ) -> Option<T> {
+        let (rest, mut best) = (self.rest(), (0, None));
+        for row in rows {
+            let word = word(&row).as_bytes();
+            if word.len() > best.0 && rest.starts_with(word) {
+                best = (word.len(), Some(row));
+            }
+        }
+        self.position += best.0;
+        best.1
     }
 
     /// Reads a decimal number: digits only, no leading zero. A huge one saturates, never wraps.

@@ -1,7 +1,7 @@
 //! The layout of DLPack's structs as this library was compiled, for callers that do not compile
 //! this header: ctypes, cffi, another compiler, CI.
 
-use core::mem::{offset_of, transmute};
+use core::mem::{MaybeUninit, offset_of, transmute};
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
@@ -152,12 +152,12 @@ pub unsafe extern "C" fn dlrs_abi_check(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_abi_check", error, || {
-        let argument = Arg::expected;
+        let (argument, mut room) = (Arg::expected, MaybeUninit::uninit());
         arg::required(expected, argument)?;
         check_version(header_version)?;
         // SAFETY: not NULL; as large as it says, by the caller's word.
-        let expected = unsafe { arg::options(expected, argument) }?;
-        expected.map_or(Ok(()), |expected| compare(&expected)).of(argument)
+        let expected = unsafe { arg::options(expected, argument, &mut room) }?;
+        expected.map_or(Ok(()), compare).of(argument)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Allocation.
 
 use core::ffi::c_void;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null;
 
 use super::arg::{self, Out};
@@ -50,13 +50,14 @@ unsafe impl arg::Sized32 for dlrs_allocator {}
 ///
 /// # Safety
 /// `allocator` is NULL or points to a live allocator.
-pub(super) unsafe fn given(
+pub(super) unsafe fn given<'a>(
     allocator: *const dlrs_allocator,
     functions: &'static str,
     argument: Arg,
-) -> Result<Option<dlrs_allocator>> {
+    room: &'a mut MaybeUninit<dlrs_allocator>,
+) -> Result<Option<&'a dlrs_allocator>> {
     // SAFETY: the caller's word.
-    match unsafe { arg::options(allocator, argument) }? {
+    match unsafe { arg::options(allocator, argument, room) }? {
         Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) => {
             Err(Error::new(DLRS_NULL_ARG).of(argument).option(functions))
         }
@@ -85,24 +86,27 @@ unsafe fn with_request(
     then: &mut dyn FnMut(&Request) -> Result<()>,
 ) -> Result<()> {
     let (argument, mut room) = (Arg::options, Array::new());
+    let (mut of_options, mut of_allocator) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the caller's word.
-    let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
+    let options = unsafe { arg::usual_options(options, argument, &mut of_options) }?;
+    let options = options.unwrap_or(&NO_OPTIONS);
     let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
     if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
         return Err(error.value_u64(options.flags));
     }
+    let functions = "allocator's alloc or free";
     // SAFETY: NULL or a live allocator, by the options' contract.
-    let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
+    let allocator = unsafe { given(options.allocator, functions, argument, &mut of_allocator) }?;
     let request = Request {
         shape: asked.shape,
         // SAFETY: the caller's word.
-        strides: unsafe { strides_of(asked, &options, argument, &mut room) }?,
+        strides: unsafe { strides_of(asked, options, argument, &mut room) }?,
         dtype: asked.dtype,
         device: asked.device,
         flags: options.flags,
         align_bytes,
-        allocator: allocator.as_ref(),
+        allocator,
     };
     then(&request).map_err(|error| blamed(error, asked.args))
 }
@@ -416,20 +420,20 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes) =
             unsafe { (Out::clear(out), arg::bytes(bytes, nbytes, [Arg::bytes, Arg::nbytes])?) };
-        let copy = |request: &Request| {
-            let flags = request.flags | DLPACK_FLAG_BITMASK_IS_COPIED;
-            let request = Request { flags, ..*request };
-            check_size(bytes, alloc::data_nbytes(&request)?)?;
-            check_cpu(request.device)?;
-            let tensor = alloc::new(&request)?;
-            // SAFETY: the size of the fresh tensor is `bytes.len()`.
-            unsafe { fill_data(tensor, bytes) };
-            out.set(tensor);
-            Ok(())
-        };
         // SAFETY: as above.
-        unsafe { with_prototype(prototype, options, &mut { copy }) }
+        unsafe { with_prototype(prototype, options, &mut |request| copied(request, bytes, &out)) }
     })
+}
+
+fn copied(request: &Request, bytes: &[u8], out: &Out<DLManagedTensorVersioned>) -> Result<()> {
+    let request = Request { flags: request.flags | DLPACK_FLAG_BITMASK_IS_COPIED, ..*request };
+    check_size(bytes, alloc::data_nbytes(&request)?)?;
+    check_cpu(request.device)?;
+    let tensor = alloc::new(&request)?;
+    // SAFETY: the size of the fresh tensor is `bytes.len()`.
+    unsafe { fill_data(tensor, bytes) };
+    out.set(tensor);
+    Ok(())
 }
 
 fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
@@ -493,8 +497,9 @@ pub unsafe extern "C" fn dlrs_allocator_set(
             ])
         }?;
         let argument = Arg::allocator;
+        let mut room = MaybeUninit::uninit();
         // SAFETY: NULL or a live allocator, by the contract.
-        let table = unsafe { given(allocator, "alloc or free", argument) }?;
+        let table = unsafe { given(allocator, "alloc or free", argument, &mut room) }?;
         let new = table.map(|table| (allocator.cast_mut(), table));
         let before = alloc::allocator_set(device_type, new)
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;

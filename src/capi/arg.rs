@@ -360,25 +360,37 @@ impl Sizes {
         // has written another one since.
         unsafe {
             let size = self.judge(given, arg)?;
-            let zero = |at: usize| given.add(at).read_volatile() == 0;
-            if options && !(self.nbytes..size).all(zero) {
-                const NEWER: &str = "sets a member that only a newer version of the library knows\0\
-                                     Leave it 0, or use that version.";
-                let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-                return Err(error.value(size as i64).limit(self.nbytes as i64).detail(NEWER));
+            let mut known = self.nbytes;
+            if size != known {
+                known = self.known(given, size, arg, options)?;
+                to.write_bytes(0, self.nbytes);
             }
-            let known = match size >= self.nbytes {
-                true => self.nbytes,
-                false => {
-                    let fits = |one: &&usize| **one <= size;
-                    self.earlier.iter().rev().find(fits).map_or(0, |&one| one)
-                }
-            };
-            to.write_bytes(0, self.nbytes);
             to.copy_from_nonoverlapping(given, known);
             to.cast::<u32>().write(size as u32);
         }
         Ok(())
+    }
+
+    /// How many bytes of a struct of another version are read.
+    ///
+    /// # Safety
+    /// `given` has `size` bytes.
+    #[cold]
+    #[inline(never)]
+    unsafe fn known(self, given: *const u8, size: usize, arg: Arg, options: bool) -> Result<usize> {
+        // SAFETY: the caller's word.
+        let zero = |at: usize| unsafe { given.add(at).read_volatile() } == 0;
+        if options && !(self.nbytes..size).all(zero) {
+            const NEWER: &str = "sets a member that only a newer version of the library knows\0\
+                                 Leave it 0, or use that version.";
+            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+            return Err(error.value(size as i64).limit(self.nbytes as i64).detail(NEWER));
+        }
+        let fits = |one: &&usize| **one <= size;
+        Ok(match size >= self.nbytes {
+            true => self.nbytes,
+            false => self.earlier.iter().rev().find(fits).map_or(0, |&one| one),
+        })
     }
 }
 
@@ -410,34 +422,44 @@ const SIZE_MOST: usize = 4096;
 ///
 /// # Safety
 /// `options` is NULL or points to a readable struct of the size that it says.
-#[inline(always)]
-pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<T>> {
+pub unsafe fn options<T: Sized32>(
+    options: *const T,
+    arg: Arg,
+    room: &mut MaybeUninit<T>,
+) -> Result<Option<&T>> {
     if options.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's word; a struct of this version is read as it is.
+    // SAFETY: the caller's word; any bits are a value.
     unsafe {
-        let given = if options.is_aligned() { options.cast::<u32>().read_volatile() } else { 0 };
-        if given as usize != size_of::<T>() {
-            return other_version(options, arg, true).map(Some);
-        }
-        let mut read = MaybeUninit::new(options.read_volatile());
-        read.as_mut_ptr().cast::<u32>().write(given);
-        Ok(Some(read.assume_init()))
+        Sizes::of::<T>().read(options.cast(), arg, true, room.as_mut_ptr().cast())?;
+        Ok(Some(room.assume_init_ref()))
     }
 }
 
-/// A struct of another version.
+/// As [`options`], inlined where they are of this version: for the most frequent callers.
 ///
 /// # Safety
-/// As [`size`].
-#[cold]
-unsafe fn other_version<T: Sized32>(given: *const T, arg: Arg, options: bool) -> Result<T> {
-    let mut read = MaybeUninit::<T>::uninit();
-    // SAFETY: the caller's word; any bits are a value.
+/// As [`options`].
+#[inline(always)]
+pub unsafe fn usual_options<T: Sized32>(
+    given: *const T,
+    arg: Arg,
+    room: &mut MaybeUninit<T>,
+) -> Result<Option<&T>> {
+    if given.is_null() || !given.is_aligned() {
+        // SAFETY: the caller's word.
+        return unsafe { options(given, arg, room) };
+    }
+    // SAFETY: as above; any bits are a value.
     unsafe {
-        Sizes::of::<T>().read(given.cast(), arg, options, read.as_mut_ptr().cast())?;
-        Ok(read.assume_init())
+        let size = given.cast::<u32>().read_volatile();
+        if size as usize != size_of::<T>() {
+            return options(given, arg, room);
+        }
+        room.write(given.read_volatile());
+        room.as_mut_ptr().cast::<u32>().write(size);
+        Ok(Some(room.assume_init_ref()))
     }
 }
 
@@ -446,8 +468,12 @@ unsafe fn other_version<T: Sized32>(given: *const T, arg: Arg, options: bool) ->
 /// # Safety
 /// As [`size`].
 pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
-    // SAFETY: the caller's word.
-    unsafe { other_version(out, arg, false) }
+    let mut read = MaybeUninit::<T>::uninit();
+    // SAFETY: the caller's word; any bits are a value.
+    unsafe {
+        Sizes::of::<T>().read(out.cast(), arg, false, read.as_mut_ptr().cast())?;
+        Ok(read.assume_init())
+    }
 }
 
 /// Fills a caller's struct, whose size and version [`options`] has read. What a larger one of a

@@ -1,6 +1,6 @@
 //! Backends: drivers of devices, supplied by the caller.
 
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
@@ -49,9 +49,9 @@ pub unsafe extern "C" fn dlrs_backend_set(
                 arg::wanted_result(old.cast::<*mut dlrs_backend>(), Arg::old),
             ])
         }?;
-        let argument = Arg::backend;
+        let (argument, mut room) = (Arg::backend, MaybeUninit::uninit());
         // SAFETY: NULL or a live table, by the preface.
-        let table = unsafe { arg::options(backend, argument) }?;
+        let table = unsafe { arg::options(backend, argument, &mut room) }?;
         if let Some(table) = table {
             if table.reserved != 0 {
                 let error = Error::new(DLRS_BAD_ARG).option("reserved").of(argument);

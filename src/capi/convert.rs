@@ -1,6 +1,6 @@
 //! Legacy and versioned tensors; import of foreign tensors.
 
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 
 use super::arg::{self, Taken};
 use super::copy::{Room, copy_options, dlrs_copy_options};
@@ -11,6 +11,7 @@ use crate::copy::{self, CopyPolicy};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::import::{self, Import};
 use crate::layout::Order;
+use crate::platform;
 use crate::tensor::alloc::check_align;
 use crate::tensor::block::{Block, Left};
 use crate::tensor::convert::{self, LegacyPolicy::*};
@@ -186,9 +187,30 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
     }
 }
 
+/// What an import asks for.
+///
+/// # Safety
+/// `options` is NULL or a live options struct whose pointers are NULL or live.
+#[inline(never)]
+pub(super) unsafe fn import_of(
+    options: *const dlrs_import_options,
+    room: &mut MaybeUninit<Import>,
+) -> Result<&Import> {
+    let mut given = MaybeUninit::uninit();
+    // SAFETY: the caller's word.
+    match unsafe { arg::options(options, OPTIONS, &mut given) }? {
+        // SAFETY: as above.
+        Some(options) => Ok(room.write(unsafe { asked(options) }.of(OPTIONS)?)),
+        None => {
+            platform::cancellation_point();
+            Ok(&Import::DEFAULT)
+        }
+    }
+}
+
 /// # Safety
 /// The pointers in `options` are NULL or live.
-unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
+unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
         level => level_of(level)?,
@@ -260,25 +282,14 @@ pub unsafe extern "C" fn dlrs_import_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_import_take", error, || {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let import = read_options(options)?;
-            let imported = import::import_here(taken.tensor, &import).of(ARGS[0])?;
+            let import = import_of(options, &mut room)?;
+            let imported = import::import_here(taken.tensor, import).of(ARGS[0])?;
             taken.give(imported, out);
         }
         Ok(())
     })
-}
-
-/// # Safety
-/// `options` is NULL or live.
-#[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
-    // SAFETY: the caller's word.
-    match unsafe { arg::options(options, OPTIONS) }? {
-        // SAFETY: as above.
-        Some(options) => unsafe { import_of(&options) }.of(OPTIONS),
-        None => Ok(Import::DEFAULT),
-    }
 }

@@ -123,8 +123,9 @@ pub(super) unsafe fn copy_options(
     room: &mut Room,
 ) -> Result<&Options> {
     platform::cancellation_point();
+    let mut given = MaybeUninit::uninit();
     // SAFETY: the caller's word.
-    let Some(options) = (unsafe { arg::options(options, argument) })? else {
+    let Some(options) = (unsafe { arg::usual_options(options, argument, &mut given) })? else {
         return Ok(&Options::DEFAULT);
     };
     let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
@@ -303,7 +304,6 @@ pub unsafe extern "C" fn dlrs_copy_explain(
             arg::may(nbytes, Arg::nbytes),
         ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
-        let argument = Arg::capacity;
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         let mut room = Room::uninit();
         // SAFETY: live tensors, options and buffer, by the preface.
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn dlrs_copy_explain(
             let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read_described(described, options.rules())?;
             copy::explain(&pair, options, &mut way).of(DESCRIBED[1])?;
-            write_text(buffer, capacity, argument, nbytes, |text| way.write(text))
+            write_text(buffer, capacity, nbytes, &mut |text| way.write(text))
         }
     })
 }

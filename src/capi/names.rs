@@ -3,29 +3,25 @@
 use core::ffi::c_char;
 use core::fmt;
 
-use super::arg;
+use super::arg::{self, Pointer};
 use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::{device_type, dtype};
 
-const TEXT: Arg = Arg::text;
-const TEXT_ARGS: [Arg; 2] = [TEXT, Arg::nbytes];
-const CAPACITY: Arg = Arg::capacity;
-
 /// Writes a text with NUL into `buffer` and tells how long the whole of it is.
 ///
 /// # Safety
 /// `buffer` holds `capacity` bytes, or is NULL for 0; `nbytes` is NULL or a writable variable.
+#[inline(never)]
 pub(super) unsafe fn write_text(
     buffer: *mut c_char,
     capacity: usize,
-    capacity_arg: Arg,
     nbytes: *mut usize,
-    write: impl FnOnce(&mut Text) -> fmt::Result,
+    write: &mut dyn FnMut(&mut Text) -> fmt::Result,
 ) -> Result<()> {
     if isize::try_from(capacity).is_err() {
-        let error = Error::new(DLRS_BAD_ARG).of(capacity_arg);
+        let error = Error::new(DLRS_BAD_ARG).of(Arg::capacity);
         return Err(error.value(capacity as i64).limit(isize::MAX as i64));
     }
     // SAFETY: the caller's word.
@@ -42,8 +38,49 @@ pub(super) unsafe fn write_text(
     if fitted || buffer.is_null() {
         return Ok(());
     }
-    let error = Error::new(DLRS_BUF_SMALL).of(capacity_arg);
+    let error = Error::new(DLRS_BUF_SMALL).of(Arg::capacity);
     Err(error.value(capacity as i64).limit(text.nbytes.saturating_add(1) as i64))
+}
+
+/// A function that writes a name.
+///
+/// # Safety
+/// As [`write_text`].
+#[inline(never)]
+unsafe fn formatted(
+    function: &'static str,
+    (buffer, capacity, nbytes): (*mut c_char, usize, *mut usize),
+    error: *mut dlrs_error,
+    write: &mut dyn FnMut(&mut Text) -> fmt::Result,
+) -> dlrs_status {
+    run(function, error, || {
+        arg::pointers([
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
+        ])?;
+        // SAFETY: the caller's word.
+        unsafe { write_text(buffer, capacity, nbytes, write) }
+    })
+}
+
+/// A function that reads a text; the message quotes it where it is at fault.
+///
+/// # Safety
+/// `text` is NULL or has `nbytes` readable bytes.
+#[inline(never)]
+pub(super) unsafe fn parsed(
+    function: &'static str,
+    (text, nbytes): (*const c_char, usize),
+    out: Pointer,
+    error: *mut dlrs_error,
+    parse: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> dlrs_status {
+    // SAFETY: the caller's word.
+    let bytes = unsafe { arg::bytes(text.cast(), nbytes as u64, [Arg::text, Arg::nbytes]) };
+    run_quoting(function, error, bytes.ok(), || {
+        arg::pointers([arg::need(text, Arg::text), out])?;
+        parse(bytes?).of(Arg::text)
+    })
 }
 
 /// Parse the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
@@ -69,18 +106,13 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
-    run_quoting("dlrs_dtype_parse", error, quoted, || {
-        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: the preface; `out` is a writable variable of the caller.
-        unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
-            out.write(dtype::parse(text).of(TEXT)?);
-        }
-        Ok(())
-    })
+    // SAFETY: the preface; `out` is a writable variable of the caller.
+    unsafe {
+        parsed("dlrs_dtype_parse", (text, nbytes), arg::need(out, Arg::out), error, &mut |text| {
+            out.write(dtype::parse(text)?);
+            Ok(())
+        })
+    }
 }
 
 /// Write the name of a dtype.
@@ -105,14 +137,9 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_dtype_format", error, || {
-        arg::pointers([
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
-        // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |text| dtype::format(dtype, text)) }
-    })
+    let room = (buffer, capacity, nbytes);
+    // SAFETY: the preface.
+    unsafe { formatted("dlrs_dtype_format", room, error, &mut |text| dtype::format(dtype, text)) }
 }
 
 /// Parse the name of a device, such as "cpu", "cuda:1" or "rocm_host".
@@ -137,18 +164,13 @@ pub unsafe extern "C" fn dlrs_device_parse(
     out: *mut DLDevice,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
-    run_quoting("dlrs_device_parse", error, quoted, || {
-        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: the preface; `out` is a writable variable of the caller.
-        unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
-            out.write(device_type::parse(text).of(TEXT)?);
-        }
-        Ok(())
-    })
+    // SAFETY: the preface; `out` is a writable variable of the caller.
+    unsafe {
+        parsed("dlrs_device_parse", (text, nbytes), arg::need(out, Arg::out), error, &mut |text| {
+            out.write(device_type::parse(text)?);
+            Ok(())
+        })
+    }
 }
 
 /// Write the name of a device.
@@ -174,14 +196,8 @@ pub unsafe extern "C" fn dlrs_device_format(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_device_format", error, || {
-        arg::pointers([
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
-        // SAFETY: the preface.
-        unsafe {
-            write_text(buffer, capacity, CAPACITY, nbytes, |text| device_type::format(device, text))
-        }
-    })
+    let room = (buffer, capacity, nbytes);
+    let write = &mut |text: &mut Text| device_type::format(device, text);
+    // SAFETY: the preface.
+    unsafe { formatted("dlrs_device_format", room, error, write) }
 }

@@ -3,14 +3,11 @@
 use core::ffi::c_char;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_quoting};
-use super::names::write_text;
+use super::error::{dlrs_error, dlrs_status, run};
+use super::names::{parsed, write_text};
 use crate::abi::DLDataType;
 use crate::dtype_notation::{self, Notation, Notation::*};
 use crate::error::{Arg, Error, Of, Result, Status::*};
-
-const TEXT: Arg = Arg::text;
-const TEXT_ARGS: [Arg; 2] = [TEXT, Arg::nbytes];
 
 fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     let known = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
@@ -23,7 +20,7 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
 /// The error for a text, with names that could be parsed.
 #[cold]
 fn example(error: Error, notation: Notation) -> Error {
-    let error = error.of(TEXT);
+    let error = error.of(Arg::text);
     let remedy = match notation {
         _ if error.status() != DLRS_PARSE => return error,
         DLRS_NOTATION_PEP3118 => "\0Write dtypes as f, <d, Zf, ? or 4f.",
@@ -57,19 +54,21 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
-    run_quoting("dlrs_dtype_parse_as", error, quoted, || {
-        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
-        let notation = notation_of(notation, Arg::notation)?;
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: the preface; `out` is a writable variable of the caller.
-        unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
-            out.write(dtype_notation::parse(text, notation).map_err(|e| example(e, notation))?);
-        }
-        Ok(())
-    })
+    // SAFETY: the preface; `out` is a writable variable of the caller.
+    unsafe {
+        parsed(
+            "dlrs_dtype_parse_as",
+            (text, nbytes),
+            arg::need(out, Arg::out),
+            error,
+            &mut |text| {
+                let notation = notation_of(notation, Arg::notation)?;
+                let parsed = dtype_notation::parse(text, notation);
+                out.write(parsed.map_err(|error| example(error, notation))?);
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
@@ -96,7 +95,6 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const CAPACITY: Arg = Arg::capacity;
     run("dlrs_dtype_format_as", error, || {
         arg::pointers([
             arg::need_if(capacity > 0, buffer, Arg::buffer),
@@ -105,7 +103,7 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
         let notation = notation_of(notation, Arg::notation)?;
         let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |out| text.write(out)) }
+        unsafe { write_text(buffer, capacity, nbytes, &mut |out| text.write(out)) }
     })
 }
 

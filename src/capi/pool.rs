@@ -11,6 +11,7 @@ use crate::device_type::CPU;
 use crate::error::{Arg, Of, Result};
 use crate::tensor::alloc::dlrs_allocator;
 use crate::tensor::pool::{self, dlrs_pool};
+use core::mem::MaybeUninit;
 
 /// Options of a pool. All members but `struct_size` may be 0.
 #[repr(C)]
@@ -101,15 +102,16 @@ pub unsafe extern "C" fn dlrs_pool_create(
         // SAFETY: NULL or a variable of the caller.
         unsafe { arg::pointers([arg::may(options, Arg::options), arg::result(out, Arg::out)]) }?;
         let argument = Arg::options;
+        let (mut of_options, mut of_base) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: a variable of the caller; NULL or live options with a NULL or live base.
         let (out, options, base) = unsafe {
             let out = Out::clear(out);
-            let options = arg::options(options, argument)?.unwrap_or(NO_OPTIONS);
-            (out, options, given(options.base, "base's alloc or free", argument)?)
+            let options = arg::options(options, argument, &mut of_options)?.unwrap_or(&NO_OPTIONS);
+            (out, options, given(options.base, "base's alloc or free", argument, &mut of_base)?)
         };
         let zero = DLDevice { device_type: 0, device_id: 0 };
         let device = if options.device == zero { CPU } else { options.device };
-        out.set(pool::create(device, options.limit_nbytes, base.as_ref()).of(argument)?);
+        out.set(pool::create(device, options.limit_nbytes, base).of(argument)?);
         Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! Tensors as text.
 
 use core::ffi::c_char;
+use core::mem::MaybeUninit;
 
 use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run};
@@ -36,9 +37,11 @@ const TENSOR: Arg = Arg::tensor;
 /// # Safety
 /// `options` is NULL or a live options struct.
 unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Result<PrintOptions> {
-    let default = PrintOptions::DEFAULT;
+    let (default, mut room) = (PrintOptions::DEFAULT, MaybeUninit::uninit());
     // SAFETY: the caller's word.
-    let Some(given) = (unsafe { arg::options(options, argument) })? else { return Ok(default) };
+    let Some(given) = (unsafe { arg::options(options, argument, &mut room) })? else {
+        return Ok(default);
+    };
     let or = |given: u32, default: u32| if given == 0 { default } else { given };
     Ok(PrintOptions {
         threshold: if given.threshold == 0 { default.threshold } else { given.threshold },
@@ -54,7 +57,7 @@ fn write_tensor(
     flags: Option<u64>,
     checked: Result<()>,
     options: &PrintOptions,
-) -> Result<impl FnOnce(&mut Text) -> core::fmt::Result> {
+) -> Result<impl FnMut(&mut Text) -> core::fmt::Result> {
     // A 0-d tensor has no extents either, and can be described when only its address is wrong.
     if let Err(error) = checked
         && tensor.shape().is_empty()
@@ -125,7 +128,6 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
             arg::may(nbytes, Arg::nbytes),
         ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let argument = Arg::capacity;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
@@ -133,7 +135,7 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
             let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
-            write_text(buffer, capacity, argument, nbytes, write)
+            write_text(buffer, capacity, nbytes, &mut { write })
         }
     })
 }
@@ -168,7 +170,6 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
             arg::may(nbytes, Arg::nbytes),
         ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let argument = Arg::capacity;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
             let checked = snapshot.read_managed(tensor.as_ptr(), rules);
             let flags = Some(snapshot.flags);
             let write = write_tensor(&snapshot, flags, checked, &options).of(TENSOR)?;
-            write_text(buffer, capacity, argument, nbytes, write)
+            write_text(buffer, capacity, nbytes, &mut { write })
         }
     })
 }

@@ -1,11 +1,11 @@
 //! Python: capsules, and export and import by `__dlpack__`. The library does not link libpython.
 
 use core::ffi::c_void;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
-use super::convert::{dlrs_import_options, read_options};
+use super::convert::{dlrs_import_options, import_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -228,9 +228,10 @@ pub unsafe extern "C" fn dlrs_py_export(
             ])?;
             let out = Out::judged(out);
             let tensor = arg::required(tensor, Arg::tensor)?;
-            let request = arg::options(request, Arg::request)?;
+            let mut room = MaybeUninit::uninit();
+            let request = arg::options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
-            let asked = asked(python, request.as_ref()).of(Arg::request)?;
+            let asked = asked(python, request).of(Arg::request)?;
             let made = export::export(python, tensor, &asked).of(Arg::tensor)?;
             give(out, made);
         }
@@ -319,8 +320,9 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
     if (flags & !DLRS_PY_LEGACY_WRITABLE) | (protocols & !protocol::ALL) | reserved != 0 {
         return Err(unknown(flags, protocols, reserved));
     }
+    let mut room = MaybeUninit::uninit();
     // SAFETY: the caller's word.
-    let mut import = unsafe { read_options(options.import_options) }?;
+    let mut import = *unsafe { import_of(options.import_options, &mut room) }?;
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
     let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
     Ok(Wanted {
@@ -381,8 +383,9 @@ pub unsafe extern "C" fn dlrs_py_import(
                 arg::result(out, Arg::out),
             ])?;
             let out = Out::judged(out);
-            let options = arg::options(options, Arg::options)?.unwrap_or(DEFAULTS);
-            let mut wanted = wanted(&options).of(Arg::options)?;
+            let mut room = MaybeUninit::uninit();
+            let options = arg::options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
+            let mut wanted = wanted(options).of(Arg::options)?;
             let python = Python::get()?;
             wanted.ask(python, options.device.cast(), options.copy.cast()).of(Arg::options)?;
             out.set(python::import::import(python, Object::new(object), &wanted).of(Arg::object)?);

@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::fmt::Write;
+use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null};
 
 use super::arg;
@@ -96,7 +97,8 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
 unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
     // SAFETY: the caller's word; a live error has a message.
     unsafe {
-        let options = arg::options(options, Arg::options)?;
+        let mut room = MaybeUninit::uninit();
+        let options = arg::options(options, Arg::options, &mut room)?;
         let python = Python::get()?;
         let failure = with_message(failure, Arg::failure)?;
         let (status, field) = ((*failure.as_ptr()).status, (*failure.as_ptr()).field);
@@ -110,7 +112,7 @@ unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_option
         let mut own = None;
         let mut prefix = null();
         if let Some(options) = options {
-            own = class_of(python, status, field, &options).of(Arg::options)?;
+            own = class_of(python, status, field, options).of(Arg::options)?;
             prefix = options.prefix;
         }
         let class = own.as_ref().map_or(raise::class_of(python, status), Owned::as_ptr);

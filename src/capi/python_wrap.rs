@@ -1,6 +1,7 @@
 //! Python: memory that a Python object owns, and the arguments of its `__dlpack__`.
 
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 use super::arg::{self, Out};
@@ -95,9 +96,10 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
                 arg::result(out, Arg::out),
             ])?;
             let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
-            let request = arg::options(request, Arg::request)?;
+            let mut room = MaybeUninit::uninit();
+            let request = arg::options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
-            let asked = asked(python, request.as_ref()).of(Arg::request)?;
+            let asked = asked(python, request).of(Arg::request)?;
             let made = export::export_kept(python, tensor, flags, owner, &asked);
             give(out, made.map_err(blamed)?);
         }

@@ -16,6 +16,7 @@
 //! with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
 //! unsqueezed tensor; broadcast_to is expand.
 
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use super::arg;
@@ -108,31 +109,6 @@ unsafe impl arg::Sized32 for dlrs_view_step {}
 
 const STEPS: Arg = Arg::steps;
 
-impl dlrs_view_op {
-    const ALL: [dlrs_view_op; 17] = {
-        use dlrs_view_op::*;
-        [
-            DLRS_VIEW_AS_STRIDED,
-            DLRS_VIEW_SLICE,
-            DLRS_VIEW_SELECT,
-            DLRS_VIEW_NARROW,
-            DLRS_VIEW_FLIP,
-            DLRS_VIEW_UNFOLD,
-            DLRS_VIEW_DIAGONAL,
-            DLRS_VIEW_PERMUTE,
-            DLRS_VIEW_TRANSPOSE,
-            DLRS_VIEW_SQUEEZE,
-            DLRS_VIEW_UNSQUEEZE,
-            DLRS_VIEW_RESHAPE,
-            DLRS_VIEW_EXPAND,
-            DLRS_VIEW_BITCAST,
-            DLRS_VIEW_LANES,
-            DLRS_VIEW_READ_ONLY,
-            DLRS_VIEW_NORMALIZE,
-        ]
-    };
-}
-
 impl dlrs_view_step {
     /// The step in the core's words, with its arrays read into `room`.
     ///
@@ -141,16 +117,16 @@ impl dlrs_view_step {
     unsafe fn read<'a>(&self, room: &'a mut [Array<i64, MAX_NDIM>; 2]) -> Result<Step<'a>> {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
-        const OPS: &[dlrs_view_op] = &dlrs_view_op::ALL; // in the order of their numbers, from 1 on
-        let place = usize::try_from(self.op).unwrap_or(0).wrapping_sub(1);
-        let Some(op) = OPS.get(place).filter(|op| **op as i32 == self.op) else {
+        if !(DLRS_VIEW_AS_STRIDED as i32..=DLRS_VIEW_NORMALIZE as i32).contains(&self.op) {
             let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
             return Err(error.value(self.op.into()));
-        };
+        }
+        // SAFETY: an operation has each of these numbers.
+        let op = unsafe { core::mem::transmute::<i32, dlrs_view_op>(self.op) };
         let [shape, strides] = room;
         // SAFETY: the caller's word.
         let values = |array, room| unsafe { values_of(array, self.ndim, [STEPS; 2], room) };
-        Ok(match *op {
+        Ok(match op {
             DLRS_VIEW_AS_STRIDED => {
                 let shape = values(self.shape, shape)?;
                 let strides = values(self.strides, strides)?;
@@ -265,17 +241,14 @@ unsafe fn make(
 ///
 /// # Safety
 /// `steps` holds `count` steps, each of the size that the first one says.
-unsafe fn apply(
-    view: &mut View,
-    (steps, argument): (*const dlrs_view_step, Arg),
-    count: u64,
-) -> Result<()> {
+unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Result<()> {
     let (mut next, mut size) = (steps, None);
-    let mut room = [Array::new(), Array::new()];
+    let (mut room, mut of_step) = ([Array::new(), Array::new()], MaybeUninit::uninit());
     for place in 0..count {
         // SAFETY: the caller's word: a live step.
-        let step = unsafe { arg::options(next, argument) }.map_err(|e| at_step(e, place))?;
-        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(argument)) };
+        let step = unsafe { arg::usual_options(next, STEPS, &mut of_step) }
+            .map_err(|e| at_step(e, place))?;
+        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(STEPS)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
@@ -335,7 +308,7 @@ pub unsafe extern "C" fn dlrs_view_apply(
             let (base, out) = arg::with_out(base, base_arg, out, out_arg)?;
             let block = base_of(base, &mut snapshot).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, (steps, STEPS), count)?;
+            apply(&mut changed, steps, count)?;
             out.set(view::share(&changed, block, &base).of(base_arg)?);
         }
         Ok(())
@@ -386,7 +359,7 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         unsafe {
             snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, (steps, Arg::steps), count)?;
+            apply(&mut changed, steps, count)?;
             let place = view::place(&base, &changed).of(base_arg)?;
             let room = Description::of(out, changed.shape().len(), out_arg)?;
             room.write(&changed, &place, base.device);

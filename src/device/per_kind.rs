@@ -63,7 +63,7 @@ impl<T: Copy + PartialEq> PerKind<T> {
 
     /// Sets the table of a kind, read from `given`, or none; returns the address of the previous
     /// struct.
-    pub fn set(&self, device_type: DeviceCode, new: Option<(*mut T, T)>) -> Result<*mut T> {
+    pub fn set(&self, device_type: DeviceCode, new: Option<(*mut T, &T)>) -> Result<*mut T> {
         let slot = self.slot(device_type).filter(|_| device_type::known(device_type));
         let Some(slot) = slot else { return Err(unknown(device_type)) };
         let new = match new {
@@ -76,12 +76,12 @@ impl<T: Copy + PartialEq> PerKind<T> {
     }
 
     /// The copy of a table, made if there is none yet.
-    fn keep(&self, given: *mut T, table: T) -> Result<NonNull<Kept<T>>> {
+    fn keep(&self, given: *mut T, table: &T) -> Result<NonNull<Kept<T>>> {
         let mut next = self.kept.load(Acquire);
         let mut at = next;
         // SAFETY: as in `get`.
         while let Some(kept) = unsafe { at.as_ref() } {
-            if kept.given == given && kept.table == table {
+            if kept.given == given && kept.table == *table {
                 return Ok(NonNull::from(kept));
             }
             at = kept.next;
@@ -89,7 +89,7 @@ impl<T: Copy + PartialEq> PerKind<T> {
         let kept = self.place()?;
         loop {
             // SAFETY: fresh memory of the right size, not yet shared.
-            unsafe { kept.write(Kept { table, given, next }) };
+            unsafe { kept.write(Kept { table: *table, given, next }) };
             match self.kept.compare_exchange_weak(next, kept.as_ptr(), AcqRel, Acquire) {
                 Ok(_) => return Ok(kept),
                 Err(now) => next = now,

@@ -81,11 +81,12 @@ fn lacking(device_type: DeviceCode, otherwise: &'static str) -> Error {
 /// address of the previous struct.
 pub fn register(
     device_type: DeviceCode,
-    new: Option<(*mut dlrs_backend, dlrs_backend)>,
+    new: Option<(*mut dlrs_backend, &dlrs_backend)>,
 ) -> Result<*mut dlrs_backend> {
     if device_type == kDLCPU as DeviceCode {
         return Err(unknown(device_type));
     }
-    let new = new.map(|(given, table)| (given.cast(), Plugged(table)));
+    let plugged = new.map(|(given, table)| (given.cast(), Plugged(*table)));
+    let new = plugged.as_ref().map(|(given, table)| (*given, table));
     REGISTERED.set(device_type, new).map(<*mut Plugged>::cast)
 }

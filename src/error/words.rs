@@ -98,7 +98,7 @@ impl Error {
         }
         out.write_str(member)?;
         if self.dimension() >= 0 {
-            write!(out, "[{}]", self.dimension())?;
+            write!(out, "[{}]", i64::from(self.dimension()))?;
         }
         out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
     }
@@ -131,7 +131,7 @@ impl Error {
             before = ", ";
         }
         if self.driver_code() != 0 {
-            write!(out, "{before}driver code {}", self.driver_code())?;
+            write!(out, "{before}driver code {}", i64::from(self.driver_code()))?;
             before = ", ";
         }
         out.write_str(if before == ", " { ")" } else { "" })

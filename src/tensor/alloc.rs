@@ -280,7 +280,7 @@ static ALLOCATORS: PerKind<dlrs_allocator> = PerKind::new();
 /// of the previous struct.
 pub fn allocator_set(
     device_type: DeviceCode,
-    new: Option<(*mut dlrs_allocator, dlrs_allocator)>,
+    new: Option<(*mut dlrs_allocator, &dlrs_allocator)>,
 ) -> Result<*mut dlrs_allocator> {
     ALLOCATORS.set(device_type, new)
 }
