@@ -422,7 +422,6 @@ type Begin<'a> = dyn Fn(&Snapshot, &Options, &mut Job) -> Result<Made> + 'a;
 
 /// # Safety
 /// `src` is live.
-#[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn read(
     src: NonNull<DLManagedTensorVersioned>,
     options: &Options,

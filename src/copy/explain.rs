@@ -15,7 +15,6 @@ pub struct Explained {
 }
 
 /// Plans a copy without executing it, with the same errors.
-#[inline(never)] // a frame of its own: stacks may be small
 pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Result<()> {
     explained.moves = check(pair, options, &mut explained.job)?;
     explained.options = *options;
@@ -37,7 +36,6 @@ impl Explained {
 
     /// The first of two copies through a temporary, or `back` the second. Any address with the real
     /// one's alignment will do for the temporary. False if there is nothing to copy.
-    #[inline(never)] // a frame of its own: stacks may be small
     fn fill(&self, back: bool, transfer: &mut Transfer) -> bool {
         let memory = core::ptr::without_provenance_mut(4096);
         *transfer = self.job.transfer;
@@ -47,7 +45,6 @@ impl Explained {
         self.moves && (self.twice() || !back)
     }
 
-    #[inline(never)] // a frame of its own, as above
     fn way(&self, back: bool) -> Result<Option<route::Way>> {
         let mut transfer = Transfer::none();
         match self.fill(back, &mut transfer) {
@@ -57,7 +54,6 @@ impl Explained {
         }
     }
 
-    #[inline(never)] // a frame of its own, as above
     fn write_way(&self, way: &route::Way, back: bool, out: &mut dyn Write) -> fmt::Result {
         let mut transfer = Transfer::none();
         if !self.fill(back, &mut transfer) {

@@ -70,7 +70,6 @@ pub fn uncancelled<R>(body: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 /// The body may be called so, on several threads at a time.
-#[inline(never)] // a frame of its own: stacks may be small
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     const FEW: usize = 15;
     let others = parts.saturating_sub(1).min(WORKERS_MOST);
