@@ -5,7 +5,7 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null;
 
 use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
@@ -214,15 +214,11 @@ pub unsafe extern "C" fn dlrs_tensor_new(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_new", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::may(shape, Arg::shape),
-                arg::may(options, Arg::options),
-                arg::result(out, Arg::out),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [arg::may(shape, Arg::shape), arg::may(options, Arg::options), arg::result(out, Arg::out)]
+    };
+    run_given("dlrs_tensor_new", error, pointers, || {
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         let (out, shape) = unsafe {
@@ -324,15 +320,15 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_new_like", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::need(prototype, Arg::prototype),
-                arg::may(options, Arg::options),
-                arg::result(out, Arg::out),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::need(prototype, Arg::prototype),
+            arg::may(options, Arg::options),
+            arg::result(out, Arg::out),
+        ]
+    };
+    run_given("dlrs_tensor_new_like", error, pointers, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let out = Out::clear(out);
@@ -363,13 +359,13 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
     align_bytes: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_requirements", error, || {
-        arg::pointers([
-            arg::need(prototype, Arg::prototype),
-            arg::may(options, Arg::options),
-            arg::need(nbytes, Arg::nbytes),
-            arg::need(align_bytes, Arg::align_bytes),
-        ])?;
+    let pointers = [
+        arg::need(prototype, Arg::prototype),
+        arg::may(options, Arg::options),
+        arg::need(nbytes, Arg::nbytes),
+        arg::need(align_bytes, Arg::align_bytes),
+    ];
+    run_given("dlrs_tensor_requirements", error, pointers, || {
         let count = |request: &Request| {
             let needed = alloc::data_nbytes(request)?;
             // SAFETY: two writable variables of the caller.
@@ -407,16 +403,16 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_from_bytes", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
-                arg::need(prototype, Arg::prototype),
-                arg::may(options, Arg::options),
-                arg::result(out, Arg::out),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+            arg::need(prototype, Arg::prototype),
+            arg::may(options, Arg::options),
+            arg::result(out, Arg::out),
+        ]
+    };
+    run_given("dlrs_tensor_from_bytes", error, pointers, || {
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes) =
             unsafe { (Out::clear(out), arg::bytes(bytes, nbytes, [Arg::bytes, Arg::nbytes])?) };
@@ -488,14 +484,14 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     old: *mut *const dlrs_allocator,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_allocator_set", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::may(allocator, Arg::allocator),
-                arg::wanted_result(old.cast::<*mut dlrs_allocator>(), Arg::old),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::may(allocator, Arg::allocator),
+            arg::wanted_result(old.cast::<*mut dlrs_allocator>(), Arg::old),
+        ]
+    };
+    run_given("dlrs_allocator_set", error, pointers, || {
         let argument = Arg::allocator;
         let mut room = MaybeUninit::uninit();
         // SAFETY: NULL or a live allocator, by the contract.

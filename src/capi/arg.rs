@@ -96,14 +96,21 @@ pub unsafe fn wanted_result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
     may(out, arg)
 }
 
-/// Judges all pointer arguments of a call, before anything else of it is looked at: refuses the
-/// first that is NULL and must not be, else the first that is not aligned.
+/// Whether a pointer argument of a call is NULL and must not be, or is not aligned. Asked before
+/// anything else of it is looked at.
 #[inline(always)]
-pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
+pub fn wrong<const N: usize>(all: &[Pointer; N]) -> bool {
     const { assert!(N <= 6) };
     // Written out: a loop would go over an array in memory.
     let wrong = |i: usize| all.get(i).is_some_and(|one| one.null() | one.misaligned());
-    if wrong(0) | wrong(1) | wrong(2) | wrong(3) | wrong(4) | wrong(5) {
+    wrong(0) | wrong(1) | wrong(2) | wrong(3) | wrong(4) | wrong(5)
+}
+
+/// Refuses the first of all pointer arguments that is NULL and must not be, else the first that is
+/// not aligned.
+#[inline(always)]
+pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
+    if wrong(&all) {
         let again = all;
         return Err(refused(&again).error());
     }
@@ -123,22 +130,23 @@ impl Pointer {
 }
 
 /// What is wrong with a pointer: in one register, and the compiler sees that it is an error.
-struct Refusal {
+pub struct Refusal {
     /// 0: it is NULL.
     align_bytes: u8,
     arg: Arg,
 }
 
 impl Refusal {
+    /// The error.
     #[cold]
-    fn error(self) -> Error {
+    pub fn error(self) -> Error {
         refuse(self.align_bytes == 0, self.align_bytes.into(), self.arg)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn refused(all: &[Pointer]) -> Refusal {
+pub fn refused(all: &[Pointer]) -> Refusal {
     let null = all.iter().find(|pointer| pointer.null());
     let found = null.or_else(|| all.iter().find(|pointer| pointer.misaligned()));
     found.map_or(Refusal { align_bytes: 0, arg: Arg::nobody }, |pointer| Refusal {

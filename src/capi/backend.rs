@@ -3,7 +3,7 @@
 use core::mem::{MaybeUninit, offset_of};
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::device::plugged::dlrs_backend;
 use crate::device::registry;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_NONE, Status::*};
@@ -41,14 +41,14 @@ pub unsafe extern "C" fn dlrs_backend_set(
     old: *mut *const dlrs_backend,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_backend_set", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::may(backend, Arg::backend),
-                arg::wanted_result(old.cast::<*mut dlrs_backend>(), Arg::old),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::may(backend, Arg::backend),
+            arg::wanted_result(old.cast::<*mut dlrs_backend>(), Arg::old),
+        ]
+    };
+    run_given("dlrs_backend_set", error, pointers, || {
         let (argument, mut room) = (Arg::backend, MaybeUninit::uninit());
         // SAFETY: NULL or a live table, by the preface.
         let table = unsafe { arg::options(backend, argument, &mut room) }?;

@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null};
 
 use super::arg;
 use super::copy::{Room, copy_options, dlrs_copy_options};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::batch::{self, Bytes};
 use crate::copy::{Given, Options, Pair};
@@ -39,13 +39,13 @@ pub unsafe extern "C" fn dlrs_copy_batch(
     failed: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy_batch", error, || {
-        arg::pointers([
-            arg::need_if(n > 0, src, Arg::src),
-            arg::need_if(n > 0, dst, Arg::dst),
-            arg::may(options, Arg::options),
-            arg::may(failed, Arg::failed),
-        ])?;
+    let pointers = [
+        arg::need_if(n > 0, src, Arg::src),
+        arg::need_if(n > 0, dst, Arg::dst),
+        arg::may(options, Arg::options),
+        arg::may(failed, Arg::failed),
+    ];
+    run_given("dlrs_copy_batch", error, pointers, || {
         let (args, mut room): ([Arg; 2], _) = ([Arg::src, Arg::dst], Room::uninit());
         // SAFETY: arrays of live tensors, and live options, by the preface.
         unsafe {
@@ -113,12 +113,12 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy_from_bytes", error, || {
-        arg::pointers([
-            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
-            arg::need(dst, Arg::dst),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers = [
+        arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+        arg::need(dst, Arg::dst),
+        arg::may(options, Arg::options),
+    ];
+    run_given("dlrs_copy_from_bytes", error, pointers, || {
         let [source, nbytes_arg, target]: [Arg; 3] = [Arg::bytes, Arg::nbytes, Arg::dst];
         let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.
@@ -155,12 +155,12 @@ pub unsafe extern "C" fn dlrs_copy_to_bytes(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy_to_bytes", error, || {
-        arg::pointers([
-            arg::need(src, Arg::src),
-            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers = [
+        arg::need(src, Arg::src),
+        arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+        arg::may(options, Arg::options),
+    ];
+    run_given("dlrs_copy_to_bytes", error, pointers, || {
         let [source, target, nbytes_arg]: [Arg; 3] = [Arg::src, Arg::bytes, Arg::nbytes];
         let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.

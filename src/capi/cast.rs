@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use super::arg;
 use super::copy::{DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::cast::{self, Value};
 use crate::copy::{Given, Options, Pair};
@@ -82,12 +82,9 @@ pub unsafe extern "C" fn dlrs_cast(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_cast", error, || {
-        arg::pointers([
-            arg::need(src, Arg::src),
-            arg::need(dst, Arg::dst),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers =
+        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
+    run_given("dlrs_cast", error, pointers, || {
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let (mut pair, mut room) = (Pair::new(args), Room::uninit());
@@ -131,12 +128,12 @@ pub unsafe extern "C" fn dlrs_fill(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_fill", error, || {
-        arg::pointers([
-            arg::need(dst, Arg::dst),
-            arg::need(value.cast::<u8>(), Arg::value),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers = [
+        arg::need(dst, Arg::dst),
+        arg::need(value.cast::<u8>(), Arg::value),
+        arg::may(options, Arg::options),
+    ];
+    run_given("dlrs_fill", error, pointers, || {
         let [source, target]: [Arg; 2] = [Arg::value, Arg::dst];
         let (dst, mut room) = (arg::required(dst, target)?, Room::uninit());
         let value = arg::required(value.cast::<u8>(), source)?;

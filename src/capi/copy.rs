@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use super::arg::{self, Out};
 use super::convert::{order_of, policy_of};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use super::names::write_text;
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
@@ -192,12 +192,9 @@ pub unsafe extern "C" fn dlrs_copy(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy", error, || {
-        arg::pointers([
-            arg::need(src, Arg::src),
-            arg::need(dst, Arg::dst),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers =
+        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
+    run_given("dlrs_copy", error, pointers, || {
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let (mut pair, mut room) = (Pair::new(args), Room::uninit());
@@ -232,12 +229,9 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy_desc", error, || {
-        arg::pointers([
-            arg::need(src, Arg::src),
-            arg::need(dst, Arg::dst),
-            arg::may(options, Arg::options),
-        ])?;
+    let pointers =
+        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
+    run_given("dlrs_copy_desc", error, pointers, || {
         let described = described((src, src_flags), (dst, dst_flags))?;
         let (mut pair, mut room) = (Pair::new(DESCRIBED), Room::uninit());
         // SAFETY: live tensors and options, by the preface.
@@ -295,14 +289,14 @@ pub unsafe extern "C" fn dlrs_copy_explain(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_copy_explain", error, || {
-        arg::pointers([
-            arg::need(src, Arg::src),
-            arg::need(dst, Arg::dst),
-            arg::may(options, Arg::options),
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
+    let pointers = [
+        arg::need(src, Arg::src),
+        arg::need(dst, Arg::dst),
+        arg::may(options, Arg::options),
+        arg::need_if(capacity > 0, buffer, Arg::buffer),
+        arg::may(nbytes, Arg::nbytes),
+    ];
+    run_given("dlrs_copy_explain", error, pointers, || {
         let described = described((src, src_flags), (dst, dst_flags))?;
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         let mut room = Room::uninit();
@@ -455,15 +449,11 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
     out: *mut *mut DLManagedTensor,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_clone_legacy", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::need(src, Arg::src),
-                arg::may(options, Arg::options),
-                arg::result(out, Arg::out),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [arg::need(src, Arg::src), arg::may(options, Arg::options), arg::result(out, Arg::out)]
+    };
+    run_given("dlrs_clone_legacy", error, pointers, || {
         let (argument, mut room) = (Arg::src, Room::uninit());
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };

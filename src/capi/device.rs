@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::device::backend::{Backend, Pointer};
 use crate::device::{gpu, registry};
@@ -201,8 +201,8 @@ pub unsafe extern "C" fn dlrs_mem_info(
     out_total: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_mem_info", error, || {
-        arg::pointers([arg::may(out_free, Arg::out_free), arg::may(out_total, Arg::out_total)])?;
+    let pointers = [arg::may(out_free, Arg::out_free), arg::may(out_total, Arg::out_total)];
+    run_given("dlrs_mem_info", error, pointers, || {
         let (free, total) = backend(device, Arg::device)?.memory_info(device)?;
         // SAFETY: NULL or variables of the caller's.
         unsafe {
@@ -234,8 +234,8 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     out: *mut dlrs_pointer_info,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_pointer_device", error, || {
-        arg::pointers([arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)];
+    run_given("dlrs_pointer_device", error, pointers, || {
         let argument = Arg::device_type;
         let data = arg::required(data, Arg::data)?;
         let out_arg = Arg::out;

@@ -5,6 +5,7 @@ use core::fmt::{self, Write};
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
+use super::arg::{self, Pointer};
 use crate::error::{Arg, Error, Field::*, Result, Status, Status::*, exception_of};
 
 /// Result of a function: 0, or a `dlrs_status_code`.
@@ -131,6 +132,31 @@ pub(crate) fn run(
     }
 }
 
+/// As [`run`], for a function with pointers: a wrong one is reported first.
+#[inline(always)]
+pub(crate) fn run_given<const N: usize>(
+    function: &'static str,
+    error: *mut dlrs_error,
+    pointers: [Pointer; N],
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    if arg::wrong(&pointers) {
+        let again = pointers;
+        return report_wrong(function, error, &again);
+    }
+    run(function, error, body)
+}
+
+#[cold]
+#[inline(never)]
+fn report_wrong(
+    function: &'static str,
+    error: *mut dlrs_error,
+    pointers: &[Pointer],
+) -> dlrs_status {
+    report(function, error, None, &arg::refused(pointers).error())
+}
+
 /// As [`run`], for a function that has tried its usual case without success: out of its way.
 #[cold]
 #[inline(never)]
@@ -228,7 +254,7 @@ pub(crate) unsafe fn with_message(
     failure: *const dlrs_error,
     argument: Arg,
 ) -> Result<NonNull<dlrs_error>> {
-    let found = super::arg::required(failure, argument)?;
+    let found = arg::required(failure, argument)?;
     // SAFETY: a live struct starts with its size.
     let given = unsafe { (&raw const (*failure).struct_size).read() } as usize;
     let least = offset_of!(dlrs_error, message) + 1;

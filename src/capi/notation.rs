@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use super::names::{parsed, write_text};
 use crate::abi::DLDataType;
 use crate::dtype_notation::{self, Notation, Notation::*};
@@ -95,11 +95,8 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_dtype_format_as", error, || {
-        arg::pointers([
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
+    let pointers = [arg::need_if(capacity > 0, buffer, Arg::buffer), arg::may(nbytes, Arg::nbytes)];
+    run_given("dlrs_dtype_format_as", error, pointers, || {
         let notation = notation_of(notation, Arg::notation)?;
         let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
         // SAFETY: the preface.
@@ -155,8 +152,8 @@ pub unsafe extern "C" fn dlrs_dtype_to_kind(
     itemsize: *mut u32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_dtype_to_kind", error, || {
-        arg::pointers([arg::need(kind, Arg::kind), arg::need(itemsize, Arg::itemsize)])?;
+    let pointers = [arg::need(kind, Arg::kind), arg::need(itemsize, Arg::itemsize)];
+    run_given("dlrs_dtype_to_kind", error, pointers, || {
         let (letter, nbytes) = dtype_notation::to_kind(dtype).of(Arg::dtype)?;
         // SAFETY: writable variables of the caller.
         unsafe {

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::copy::{elements, same_origin};
 use crate::error::{Arg, Of, Result};
@@ -63,8 +63,8 @@ pub unsafe extern "C" fn dlrs_is_unique(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_is_unique", error, || {
-        arg::pointers([arg::need(tensor, Arg::tensor), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(tensor, Arg::tensor), arg::need(out, Arg::out)];
+    run_given("dlrs_is_unique", error, pointers, || {
         let out = arg::required(out, Arg::out)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface.
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_may_overlap", error, || {
-        arg::pointers([arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)];
+    run_given("dlrs_may_overlap", error, pointers, || {
         let (first, second) = (Arg::a, Arg::b);
         let out = arg::required(out, Arg::out)?;
         let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
@@ -151,8 +151,8 @@ pub unsafe extern "C" fn dlrs_same_storage(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_same_storage", error, || {
-        arg::pointers([arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)];
+    run_given("dlrs_same_storage", error, pointers, || {
         let place = |tensor: NonNull<DLManagedTensorVersioned>, argument: Arg| {
             // SAFETY: a live tensor, by the preface.
             unsafe {

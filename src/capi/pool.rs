@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null};
 
 use super::alloc::given;
 use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::error::{Arg, Of, Result};
@@ -98,9 +98,9 @@ pub unsafe extern "C" fn dlrs_pool_create(
     out: *mut *mut dlrs_pool,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_pool_create", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe { arg::pointers([arg::may(options, Arg::options), arg::result(out, Arg::out)]) }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe { [arg::may(options, Arg::options), arg::result(out, Arg::out)] };
+    run_given("dlrs_pool_create", error, pointers, || {
         let argument = Arg::options;
         let (mut of_options, mut of_base) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: a variable of the caller; NULL or live options with a NULL or live base.
@@ -217,8 +217,8 @@ pub unsafe extern "C" fn dlrs_pool_stats(
     out: *mut dlrs_pool_statistics,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_pool_stats", error, || {
-        arg::pointers([arg::need(pool, Arg::pool), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(pool, Arg::pool), arg::need(out, Arg::out)];
+    run_given("dlrs_pool_stats", error, pointers, || {
         let argument = Arg::out;
         // SAFETY: NULL or a live pool, NULL or a live struct, by the preface.
         let (pool, given) = unsafe { (live(pool)?, arg::given_result(out, argument)?) };

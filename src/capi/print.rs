@@ -4,7 +4,7 @@ use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
 use super::arg;
-use super::error::{Text, dlrs_error, dlrs_status, run};
+use super::error::{Text, dlrs_error, dlrs_status, run_given};
 use super::names::write_text;
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -120,13 +120,13 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_to_string", error, || {
-        arg::pointers([
-            arg::need(tensor, Arg::tensor),
-            arg::may(options, Arg::options),
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
+    let pointers = [
+        arg::need(tensor, Arg::tensor),
+        arg::may(options, Arg::options),
+        arg::need_if(capacity > 0, buffer, Arg::buffer),
+        arg::may(nbytes, Arg::nbytes),
+    ];
+    run_given("dlrs_tensor_to_string", error, pointers, || {
         let tensor = arg::required(tensor, TENSOR)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
@@ -162,13 +162,13 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_managed_to_string", error, || {
-        arg::pointers([
-            arg::need(tensor, Arg::tensor),
-            arg::may(options, Arg::options),
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
+    let pointers = [
+        arg::need(tensor, Arg::tensor),
+        arg::may(options, Arg::options),
+        arg::need_if(capacity > 0, buffer, Arg::buffer),
+        arg::may(nbytes, Arg::nbytes),
+    ];
+    run_given("dlrs_managed_to_string", error, pointers, || {
         let tensor = arg::required(tensor, TENSOR)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.

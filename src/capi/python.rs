@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
 use super::convert::{dlrs_import_options, import_of};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::import::{Wanted, protocol};
@@ -218,14 +218,17 @@ pub unsafe extern "C" fn dlrs_py_export(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_export", error, || {
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::need(tensor, Arg::tensor),
+            arg::may(request, Arg::request),
+            arg::result(out, Arg::out),
+        ]
+    };
+    run_given("dlrs_py_export", error, pointers, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            arg::pointers([
-                arg::need(tensor, Arg::tensor),
-                arg::may(request, Arg::request),
-                arg::result(out, Arg::out),
-            ])?;
             let out = Out::judged(out);
             let tensor = arg::required(tensor, Arg::tensor)?;
             let mut room = MaybeUninit::uninit();

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null};
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, with_message};
+use super::error::{dlrs_error, dlrs_status, run_given, with_message};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::raise::{self, Message};
 use crate::python::{Owned, PyObject, Python};
@@ -59,8 +59,8 @@ pub unsafe extern "C" fn dlrs_py_error_set(
     failure: *const dlrs_error,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_error_set", error, || {
-        arg::pointers([arg::need(failure, Arg::failure)])?;
+    let pointers = [arg::need(failure, Arg::failure)];
+    run_given("dlrs_py_error_set", error, pointers, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe { raise(failure, null()) }
     })
@@ -85,8 +85,8 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
     options: *const dlrs_py_error_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_error_set_as", error, || {
-        arg::pointers([arg::need(failure, Arg::failure), arg::may(options, Arg::options)])?;
+    let pointers = [arg::need(failure, Arg::failure), arg::may(options, Arg::options)];
+    run_given("dlrs_py_error_set_as", error, pointers, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe { raise(failure, options) }
     })

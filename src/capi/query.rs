@@ -2,7 +2,7 @@
 
 use super::arg;
 use super::convert::order_of;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
@@ -203,12 +203,9 @@ pub unsafe extern "C" fn dlrs_span(
     high: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_span", error, || {
-        arg::pointers([
-            arg::need(tensor, Arg::tensor),
-            arg::need(low, Arg::low),
-            arg::need(high, Arg::high),
-        ])?;
+    let pointers =
+        [arg::need(tensor, Arg::tensor), arg::need(low, Arg::low), arg::need(high, Arg::high)];
+    run_given("dlrs_span", error, pointers, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
         let low = arg::required(low, Arg::low)?;
         let mut span = (0, 0);

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_rest};
+use super::error::{dlrs_error, dlrs_status, run_given, run_rest};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
 use crate::array::Array;
@@ -34,11 +34,8 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_compact_strides", error, || {
-        arg::pointers([
-            arg::may(shape, Arg::shape),
-            arg::need_if(ndim > 0, strides, Arg::strides),
-        ])?;
+    let pointers = [arg::may(shape, Arg::shape), arg::need_if(ndim > 0, strides, Arg::strides)];
+    run_given("dlrs_compact_strides", error, pointers, || {
         let mut room = Array::new();
         // SAFETY: the preface.
         let shape = unsafe { values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
@@ -262,13 +259,13 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
     ndim: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_broadcast_shapes", error, || {
-        arg::pointers([
-            arg::may(a, Arg::a),
-            arg::may(b, Arg::b),
-            arg::need_if(a_ndim.max(b_ndim) > 0, shape, Arg::shape),
-            arg::need(ndim, Arg::ndim),
-        ])?;
+    let pointers = [
+        arg::may(a, Arg::a),
+        arg::may(b, Arg::b),
+        arg::need_if(a_ndim.max(b_ndim) > 0, shape, Arg::shape),
+        arg::need(ndim, Arg::ndim),
+    ];
+    run_given("dlrs_broadcast_shapes", error, pointers, || {
         let mut room = [Array::new(), Array::new()];
         let [a_room, b_room] = &mut room;
         // SAFETY: the preface.
@@ -305,8 +302,8 @@ pub unsafe extern "C" fn dlrs_stride_order(
     axes: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stride_order", error, || {
-        arg::pointers([arg::need(tensor, Arg::tensor), arg::may(axes, Arg::axes)])?;
+    let pointers = [arg::need(tensor, Arg::tensor), arg::may(axes, Arg::axes)];
+    run_given("dlrs_stride_order", error, pointers, || {
         let argument = Arg::tensor;
         let tensor = arg::required(tensor, argument)?;
         let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use super::arg::{self, Out, Taken};
 use super::device::backend;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::error::{Arg, Of, Result};
 use crate::tensor::deferred;
@@ -287,8 +287,8 @@ pub unsafe extern "C" fn dlrs_event_query(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_query", error, || {
-        arg::pointers([arg::need(event.cast::<u8>(), Arg::event), arg::need(out, Arg::out)])?;
+    let pointers = [arg::need(event.cast::<u8>(), Arg::event), arg::need(out, Arg::out)];
+    run_given("dlrs_event_query", error, pointers, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         answer(out, Arg::out, || {
             // SAFETY: the caller's word.

@@ -20,7 +20,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
@@ -292,15 +292,15 @@ pub unsafe extern "C" fn dlrs_view_apply(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_apply", error, || {
-        // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::need(base, Arg::base),
-                arg::need_if(count > 0, steps, Arg::steps),
-                arg::result(out, Arg::out),
-            ])
-        }?;
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = unsafe {
+        [
+            arg::need(base, Arg::base),
+            arg::need_if(count > 0, steps, Arg::steps),
+            arg::result(out, Arg::out),
+        ]
+    };
+    run_given("dlrs_view_apply", error, pointers, || {
         let (base_arg, out_arg) = (Arg::base, Arg::out);
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
@@ -343,13 +343,13 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
     out_flags: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_view_apply_desc", error, || {
-        arg::pointers([
-            arg::need(base, Arg::base),
-            arg::need_if(count > 0, steps, Arg::steps),
-            arg::need(out, Arg::out),
-            arg::need(out_flags, Arg::out_flags),
-        ])?;
+    let pointers = [
+        arg::need(base, Arg::base),
+        arg::need_if(count > 0, steps, Arg::steps),
+        arg::need(out, Arg::out),
+        arg::need(out_flags, Arg::out_flags),
+    ];
+    run_given("dlrs_view_apply_desc", error, pointers, || {
         let (base_arg, out_arg): (Arg, Arg) = (Arg::base, Arg::out);
         let base = arg::required(base, base_arg)?;
         let out_flags = arg::required(out_flags, Arg::out_flags)?;
