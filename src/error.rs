@@ -179,7 +179,8 @@ impl Error {
     /// Sets the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(self, argument: Arg) -> Self {
-        if self.byte(0) == 0 { self.renamed(argument) } else { self }
+        let bits = if self.byte(0) == 0 { argument as u8 + 1 } else { 0 };
+        self.put(0, 0, bits)
     }
 
     /// Replaces the argument.

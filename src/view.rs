@@ -104,8 +104,7 @@ impl<'a> View<'a> {
 
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
-        // In one loop: `contains` is vectorised, with a longer prologue.
-        self.shape().iter().fold(false, |empty, &extent| empty | (extent == 0))
+        layout::is_empty(self.shape())
     }
 
     /// Changes the layout by one step. After an error it must not be used.
@@ -286,6 +285,7 @@ impl<'a> View<'a> {
     }
 
     /// Removes a dimension.
+    #[inline(never)]
     fn remove(&mut self, dim: usize) {
         let mut at = dim;
         while let Some(next) = self.dims.get(at + 1) {

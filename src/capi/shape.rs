@@ -86,10 +86,9 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
     run_rest("dlrs_strides_from_bytes", error, move || {
         // SAFETY: the preface.
         unsafe {
-            steps.turn(ARGS, |shape, strides| match byte_strides.is_null() {
-                true => Ok(()), // they are compact, and count elements
-                false => layout::strides_from_bytes(shape, strides, itemsize),
-            })
+            // Compact strides count elements as they are.
+            let given = !byte_strides.is_null();
+            steps.turn(ARGS, given.then_some(layout::strides_from_bytes))
         }
     })
 }
@@ -128,9 +127,7 @@ pub unsafe extern "C" fn dlrs_strides_to_bytes(
     }
     run_rest("dlrs_strides_to_bytes", error, move || {
         // SAFETY: the preface.
-        unsafe {
-            steps.turn(ARGS, |shape, strides| layout::strides_to_bytes(shape, strides, itemsize))
-        }
+        unsafe { steps.turn(ARGS, Some(layout::strides_to_bytes)) }
     })
 }
 
@@ -200,11 +197,11 @@ impl Steps {
 
     /// # Safety
     /// The arrays are NULL or hold `ndim` values.
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn turn(
         &self,
         [given_arg, out_arg]: [Arg; 2],
-        turn: impl FnOnce(&[i64], &mut [i64]) -> Result<()>,
+        turn: Option<fn(&[i64], &mut [i64], u32) -> Result<()>>,
     ) -> Result<()> {
         let &Steps { ndim, itemsize, .. } = self;
         arg::pointers([
@@ -230,7 +227,9 @@ impl Steps {
                 unsafe { arg::values(self.given, shape.len(), given_arg, &mut strides) }?;
             }
         }
-        turn(shape, &mut strides).of(given_arg)?;
+        if let Some(turn) = turn {
+            turn(shape, &mut strides, itemsize).of(given_arg)?;
+        }
         // SAFETY: room for ndim values, by the caller's word.
         unsafe { arg::write_values(Some(&strides), self.out, out_arg) }
     }

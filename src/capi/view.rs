@@ -124,14 +124,18 @@ impl dlrs_view_step {
         // SAFETY: an operation has each of these numbers.
         let op = unsafe { core::mem::transmute::<i32, dlrs_view_op>(self.op) };
         let [shape, strides] = room;
-        // SAFETY: the caller's word.
-        let values = |array, room| unsafe { values_of(array, self.ndim, [STEPS; 2], room) };
+        if matches!(op, DLRS_VIEW_AS_STRIDED | DLRS_VIEW_PERMUTE)
+            || matches!(op, DLRS_VIEW_RESHAPE | DLRS_VIEW_EXPAND)
+        {
+            // SAFETY: the caller's word.
+            unsafe { values_of(self.shape, self.ndim, [STEPS; 2], shape) }?;
+        }
+        if op == DLRS_VIEW_AS_STRIDED {
+            // SAFETY: as above.
+            unsafe { values_of(self.strides, self.ndim, [STEPS; 2], strides) }?;
+        }
         Ok(match op {
-            DLRS_VIEW_AS_STRIDED => {
-                let shape = values(self.shape, shape)?;
-                let strides = values(self.strides, strides)?;
-                Step::AsStrided { shape, strides, offset: start }
-            }
+            DLRS_VIEW_AS_STRIDED => Step::AsStrided { shape, strides, offset: start },
             DLRS_VIEW_SLICE => Step::Slice { axis, start, stop, step },
             DLRS_VIEW_SELECT => Step::Select { axis, index: start },
             DLRS_VIEW_NARROW => Step::Narrow { axis, start, count: stop },
@@ -140,12 +144,12 @@ impl dlrs_view_step {
             DLRS_VIEW_DIAGONAL => {
                 Step::Diagonal { axis_a: axis, axis_b: other_axis, offset: start }
             }
-            DLRS_VIEW_PERMUTE => Step::Permute { axes: values(self.shape, shape)? },
+            DLRS_VIEW_PERMUTE => Step::Permute { axes: shape },
             DLRS_VIEW_TRANSPOSE => Step::Transpose { axis_a: axis, axis_b: other_axis },
             DLRS_VIEW_SQUEEZE => Step::Squeeze { axis },
             DLRS_VIEW_UNSQUEEZE => Step::Unsqueeze { axis },
-            DLRS_VIEW_RESHAPE => Step::Reshape { shape: values(self.shape, shape)? },
-            DLRS_VIEW_EXPAND => Step::Expand { shape: values(self.shape, shape)? },
+            DLRS_VIEW_RESHAPE => Step::Reshape { shape },
+            DLRS_VIEW_EXPAND => Step::Expand { shape },
             DLRS_VIEW_BITCAST => Step::Bitcast { dtype },
             DLRS_VIEW_LANES => Step::Lanes { lanes: i32::try_from(start).unwrap_or(-1) },
             DLRS_VIEW_READ_ONLY => Step::ReadOnly,
