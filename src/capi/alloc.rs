@@ -492,10 +492,9 @@ pub unsafe extern "C" fn dlrs_allocator_set(
         ]
     };
     run_given("dlrs_allocator_set", error, pointers, || {
-        let argument = Arg::allocator;
         let mut room = MaybeUninit::uninit();
         // SAFETY: NULL or a live allocator, by the contract.
-        let table = unsafe { given(allocator, "alloc or free", argument, &mut room) }?;
+        let table = unsafe { given(allocator, "alloc or free", Arg::allocator, &mut room) }?;
         let new = table.map(|table| (allocator.cast_mut(), table));
         let before = alloc::allocator_set(device_type, new)
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;

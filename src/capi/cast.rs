@@ -140,9 +140,9 @@ pub unsafe extern "C" fn dlrs_fill(
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
             let options = value_options(options, Arg::options, &mut room)?;
-            let dtype_arg: Arg = Arg::value_dtype;
-            dtype::legal(value_dtype).of(dtype_arg)?;
-            let value = Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg };
+            dtype::legal(value_dtype).of(Arg::value_dtype)?;
+            let value =
+                Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg: Arg::value_dtype };
             cast::fill(value, dst, [source, target], options)
         }
     })

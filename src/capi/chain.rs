@@ -16,15 +16,13 @@ pub const DLRS_BEFORE_FREE: i32 = 0;
 /// base may stay.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
-const TENSOR: Arg = Arg::tensor;
-
 /// # Safety
 /// `tensor` is NULL or live.
 #[inline(always)]
 unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
-    let tensor = arg::required(tensor, TENSOR)?;
+    let tensor = arg::required(tensor, Arg::tensor)?;
     // SAFETY: the caller's word; a block is there as long as its tensor.
-    unsafe { Ok(share::own(tensor).of(TENSOR)?.as_ref()) }
+    unsafe { Ok(share::own(tensor).of(Arg::tensor)?.as_ref()) }
 }
 
 fn given(callback: dlrs_free_fn) -> Result<Callback> {

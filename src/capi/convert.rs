@@ -19,7 +19,6 @@ use crate::tensor::{Legacy, Versioned, share};
 use crate::validate::limits::Limits;
 use crate::validate::{Level, Rules, Snapshot};
 
-const OPTIONS: Arg = Arg::options;
 const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 
 /// Convert a legacy tensor into a versioned one.
@@ -198,9 +197,9 @@ pub(super) unsafe fn import_of(
 ) -> Result<&Import> {
     let mut given = MaybeUninit::uninit();
     // SAFETY: the caller's word.
-    match unsafe { arg::options(options, OPTIONS, &mut given) }? {
+    match unsafe { arg::options(options, Arg::options, &mut given) }? {
         // SAFETY: as above.
-        Some(options) => Ok(room.write(unsafe { asked(options) }.of(OPTIONS)?)),
+        Some(options) => Ok(room.write(unsafe { asked(options) }.of(Arg::options)?)),
         None => {
             platform::cancellation_point();
             Ok(&Import::DEFAULT)
@@ -224,7 +223,7 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let count = match dtypes.is_null() {
         true => 0,
         // SAFETY: the caller's word.
-        false => unsafe { arg::array(dtypes, options.dtypes_count, OPTIONS) }?.len(),
+        false => unsafe { arg::array(dtypes, options.dtypes_count, Arg::options) }?.len(),
     };
     Ok(Import {
         rules: Rules::of_import(level),
@@ -237,7 +236,7 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.
-        options: *unsafe { copy_options(options.copy_options, OPTIONS, 0, &mut room) }?,
+        options: *unsafe { copy_options(options.copy_options, Arg::options, 0, &mut room) }?,
         limits: Limits {
             device_types: options.device_types,
             ranks: options.ranks,

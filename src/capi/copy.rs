@@ -342,7 +342,9 @@ pub unsafe extern "C" fn dlrs_clone(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let (src, out, options) = source_here(src, out, options, &mut room)?;
-            out.set(copy::made_here(options, |job| cloned(src, device, options, job)).of(SOURCE)?);
+            out.set(
+                copy::made_here(options, |job| cloned(src, device, options, job)).of(Arg::src)?,
+            );
         }
         Ok(())
     })
@@ -365,9 +367,6 @@ unsafe fn cloned(
     copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
-/// The first argument of functions that make a tensor of another.
-const SOURCE: Arg = Arg::src;
-
 /// A source, the variable for the result and the options.
 type Source<'a> = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, &'a Options);
 
@@ -384,9 +383,9 @@ unsafe fn source_here(
 ) -> Result<Source<'_>> {
     // SAFETY: the caller's word.
     unsafe {
-        let asked = [arg::need(src, SOURCE), arg::may(options, Arg::options)];
+        let asked = [arg::need(src, Arg::src), arg::may(options, Arg::options)];
         arg::pointers([asked[0], asked[1], arg::result(out, Arg::out)])?;
-        let (src, out) = arg::with_out(src, SOURCE, out, Arg::out)?;
+        let (src, out) = arg::with_out(src, Arg::src, out, Arg::out)?;
         Ok((src, out, copy_options(options, Arg::options, 0, room)?))
     }
 }
@@ -406,7 +405,7 @@ unsafe fn made_of(
     // SAFETY: the caller's word.
     unsafe {
         let (src, out, options) = source_here(src, out, options, &mut room)?;
-        out.set(copy::made_here(options, |job| read(src, options, job, begin)).of(SOURCE)?);
+        out.set(copy::made_here(options, |job| read(src, options, job, begin)).of(Arg::src)?);
     }
     Ok(())
 }

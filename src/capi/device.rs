@@ -77,9 +77,8 @@ pub unsafe extern "C" fn dlrs_device_count(
         let out = arg::required(out, Arg::out)?;
         // SAFETY: a variable of the caller's.
         unsafe { out.write(0) };
-        let argument = Arg::device_type;
-        let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
-        let count = backend.device_count(device_type).of(argument)?;
+        let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
+        let count = backend.device_count(device_type).of(Arg::device_type)?;
         // SAFETY: as above.
         unsafe { out.write(count) };
         Ok(())
@@ -236,17 +235,15 @@ pub unsafe extern "C" fn dlrs_pointer_device(
 ) -> dlrs_status {
     let pointers = [arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)];
     run_given("dlrs_pointer_device", error, pointers, || {
-        let argument = Arg::device_type;
         let data = arg::required(data, Arg::data)?;
-        let out_arg = Arg::out;
         // SAFETY: a live struct, by the preface.
-        let given = unsafe { arg::given_result(out.cast_const(), out_arg) }?;
+        let given = unsafe { arg::given_result(out.cast_const(), Arg::out) }?;
         let dlrs_pointer_info { struct_size, reserved, .. } = given;
         if reserved != 0 {
-            let error = Error::new(DLRS_BAD_ARG).option("reserved").of(out_arg);
+            let error = Error::new(DLRS_BAD_ARG).option("reserved").of(Arg::out);
             return Err(error.value(reserved.into()));
         }
-        let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
+        let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
         let Pointer { device, base, nbytes } = backend.pointer(data.as_ptr())?;
         let info = dlrs_pointer_info { struct_size, reserved, device, base, nbytes };
         // SAFETY: not NULL, aligned, and as large as it says.

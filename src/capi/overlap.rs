@@ -108,13 +108,12 @@ pub unsafe extern "C" fn dlrs_may_overlap(
 ) -> dlrs_status {
     let pointers = [arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)];
     run_given("dlrs_may_overlap", error, pointers, || {
-        let (first, second) = (Arg::a, Arg::b);
         let out = arg::required(out, Arg::out)?;
         let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
         // SAFETY: the preface.
         unsafe {
-            read(a, a_flags, first, &mut of_a)?;
-            read(b, b_flags, second, &mut of_b)?;
+            read(a, a_flags, Arg::a, &mut of_a)?;
+            read(b, b_flags, Arg::b, &mut of_b)?;
         }
         let (a, b) = (&of_a, &of_b);
         let verdict = match same_origin(a, b) || a.empty || b.empty {
@@ -161,10 +160,9 @@ pub unsafe extern "C" fn dlrs_same_storage(
                     .of(argument)
             }
         };
-        let (first, second) = (Arg::a, Arg::b);
-        let (a, b) = (arg::required(a, first)?, arg::required(b, second)?);
+        let (a, b) = (arg::required(a, Arg::a)?, arg::required(b, Arg::b)?);
         let out = arg::required(out, Arg::out)?;
-        let same = place(a, first)? == place(b, second)?;
+        let same = place(a, Arg::a)? == place(b, Arg::b)?;
         // SAFETY: a writable variable of the caller.
         unsafe { out.write(same.into()) };
         Ok(())

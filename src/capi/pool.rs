@@ -62,13 +62,11 @@ unsafe impl arg::Sized32 for dlrs_pool_statistics {}
 const NO_OPTIONS: dlrs_pool_options =
     dlrs_pool_options { struct_size: 0, device: CPU, limit_nbytes: 0, base: null() };
 
-const POOL: Arg = Arg::pool;
-
 /// # Safety
 /// `pool` is NULL or live.
 unsafe fn live<'a>(pool: *const dlrs_pool) -> Result<&'a dlrs_pool> {
     // SAFETY: the caller's word.
-    arg::required(pool, POOL).map(|pool| unsafe { pool.as_ref() })
+    arg::required(pool, Arg::pool).map(|pool| unsafe { pool.as_ref() })
 }
 
 /// Create a pool: an allocator that caches freed blocks for the next request.
@@ -101,17 +99,17 @@ pub unsafe extern "C" fn dlrs_pool_create(
     // SAFETY: NULL or a variable of the caller.
     let pointers = unsafe { [arg::may(options, Arg::options), arg::result(out, Arg::out)] };
     run_given("dlrs_pool_create", error, pointers, || {
-        let argument = Arg::options;
         let (mut of_options, mut of_base) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: a variable of the caller; NULL or live options with a NULL or live base.
         let (out, options, base) = unsafe {
             let out = Out::clear(out);
-            let options = arg::options(options, argument, &mut of_options)?.unwrap_or(&NO_OPTIONS);
-            (out, options, given(options.base, "base's alloc or free", argument, &mut of_base)?)
+            let options =
+                arg::options(options, Arg::options, &mut of_options)?.unwrap_or(&NO_OPTIONS);
+            (out, options, given(options.base, "base's alloc or free", Arg::options, &mut of_base)?)
         };
         let zero = DLDevice { device_type: 0, device_id: 0 };
         let device = if options.device == zero { CPU } else { options.device };
-        out.set(pool::create(device, options.limit_nbytes, base).of(argument)?);
+        out.set(pool::create(device, options.limit_nbytes, base).of(Arg::options)?);
         Ok(())
     })
 }
@@ -219,9 +217,8 @@ pub unsafe extern "C" fn dlrs_pool_stats(
 ) -> dlrs_status {
     let pointers = [arg::need(pool, Arg::pool), arg::need(out, Arg::out)];
     run_given("dlrs_pool_stats", error, pointers, || {
-        let argument = Arg::out;
         // SAFETY: NULL or a live pool, NULL or a live struct, by the preface.
-        let (pool, given) = unsafe { (live(pool)?, arg::given_result(out, argument)?) };
+        let (pool, given) = unsafe { (live(pool)?, arg::given_result(out, Arg::out)?) };
         // SAFETY: not NULL, aligned, and as large as it says.
         unsafe { arg::fill(out, filled(given, pool.stats()), given.struct_size) };
         Ok(())

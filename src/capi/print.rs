@@ -32,8 +32,6 @@ pub struct dlrs_print_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_print_options {}
 
-const TENSOR: Arg = Arg::tensor;
-
 /// # Safety
 /// `options` is NULL or a live options struct.
 unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Result<PrintOptions> {
@@ -127,14 +125,14 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
         arg::may(nbytes, Arg::nbytes),
     ];
     run_given("dlrs_tensor_to_string", error, pointers, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
             let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
-            let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
+            let write = write_tensor(&snapshot, Some(flags), checked, &options).of(Arg::tensor)?;
             write_text(buffer, capacity, nbytes, &mut { write })
         }
     })
@@ -169,7 +167,7 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
         arg::may(nbytes, Arg::nbytes),
     ];
     run_given("dlrs_managed_to_string", error, pointers, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
@@ -177,7 +175,7 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read_managed(tensor.as_ptr(), rules);
             let flags = Some(snapshot.flags);
-            let write = write_tensor(&snapshot, flags, checked, &options).of(TENSOR)?;
+            let write = write_tensor(&snapshot, flags, checked, &options).of(Arg::tensor)?;
             write_text(buffer, capacity, nbytes, &mut { write })
         }
     })

@@ -9,8 +9,6 @@ use crate::layout;
 use crate::tensor::alloc::ALIGN_BYTES_MAX;
 use crate::validate::{Level, Rules, Snapshot};
 
-const TENSOR: Arg = Arg::tensor;
-
 /// Reads `tensor`, asks, and hands the answer over.
 ///
 /// # Safety
@@ -20,13 +18,13 @@ unsafe fn ask<T>(
     (out, argument): (*mut T, Arg),
     question: impl FnOnce(&Snapshot) -> Result<T>,
 ) -> Result<()> {
-    arg::pointers([arg::need(tensor, TENSOR), arg::need(out, argument)])?;
-    let tensor = arg::required(tensor, TENSOR)?;
+    arg::pointers([arg::need(tensor, Arg::tensor), arg::need(out, argument)])?;
+    let tensor = arg::required(tensor, Arg::tensor)?;
     let out = arg::required(out, argument)?;
     let mut snapshot = Snapshot::new();
     // SAFETY: a live tensor, by the caller's word.
-    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.of(TENSOR)?;
-    let answer = question(&snapshot).of(TENSOR)?;
+    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.of(Arg::tensor)?;
+    let answer = question(&snapshot).of(Arg::tensor)?;
     // SAFETY: a writable variable of the caller.
     unsafe { out.write(answer) };
     Ok(())

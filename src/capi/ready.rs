@@ -12,8 +12,6 @@ use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::tensor::ready;
 use crate::validate::{Level, Rules, Snapshot};
 
-const TENSOR: Arg = Arg::tensor;
-
 /// Record that the data of a tensor, and of all tensors that share its memory, is ready after the
 /// work enqueued on a stream so far. A later call replaces it.
 ///
@@ -48,9 +46,9 @@ pub unsafe extern "C" fn dlrs_ready_record(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_ready_record", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         // SAFETY: a live tensor and a stream of its device, by the preface.
-        unsafe { ready::record(tensor, stream) }.of(TENSOR)
+        unsafe { ready::record(tensor, stream) }.of(Arg::tensor)
     })
 }
 
@@ -79,7 +77,7 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_ready_wait", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         backend(device, Arg::device)?;
         // SAFETY: a live tensor and a stream of the device, by the preface.
         unsafe { ready::wait(tensor, device, stream) }
@@ -106,7 +104,7 @@ pub unsafe extern "C" fn dlrs_ready_sync(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_ready_sync", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let mut memory = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe {
@@ -117,16 +115,13 @@ pub unsafe extern "C" fn dlrs_ready_sync(
                 false => ready::sync(tensor),
             }
         }
-        .of(TENSOR)
+        .of(Arg::tensor)
     })
 }
 
-const DEVICE: Arg = Arg::device;
-const PEER: Arg = Arg::peer;
-
 /// The backend of two devices, if it is one.
 fn common(device: DLDevice, peer: DLDevice) -> Result<Option<&'static dyn Backend>> {
-    let (own, other) = (backend(device, DEVICE)?, backend(peer, PEER)?);
+    let (own, other) = (backend(device, Arg::device)?, backend(peer, Arg::peer)?);
     Ok(core::ptr::addr_eq(own, other).then_some(own))
 }
 
@@ -198,7 +193,7 @@ pub unsafe extern "C" fn dlrs_peer_access_set(
         match common(device, peer)? {
             Some(backend) => backend.peer_access_set(device, peer, enabled == 1),
             None => {
-                let error = Error::new(DLRS_PEER).field(DLRS_FIELD_DEVICE_TYPE).of(PEER);
+                let error = Error::new(DLRS_PEER).field(DLRS_FIELD_DEVICE_TYPE).of(Arg::peer);
                 let error = error.value(peer.device_type.into());
                 Err(error.detail("the two devices have different backends"))
             }

@@ -303,12 +303,11 @@ pub unsafe extern "C" fn dlrs_stride_order(
 ) -> dlrs_status {
     let pointers = [arg::need(tensor, Arg::tensor), arg::may(axes, Arg::axes)];
     run_given("dlrs_stride_order", error, pointers, || {
-        let argument = Arg::tensor;
-        let tensor = arg::required(tensor, argument)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);
         let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.of(argument)?;
+        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.of(Arg::tensor)?;
         layout::stride_order(snapshot.strides(), &mut order);
         let order = order.get(..snapshot.strides().len());
         // SAFETY: room for ndim values, by the preface.

@@ -10,8 +10,6 @@ use crate::abi::*;
 use crate::error::{Arg, Of, Status::DLRS_OK};
 use crate::tensor::{block, share};
 
-const TENSOR: Arg = Arg::tensor;
-
 /// Release the caller's reference to a versioned tensor, ours or a foreign one.
 ///
 /// Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
@@ -78,9 +76,9 @@ pub unsafe extern "C" fn dlrs_retain(
     }
     run_rest("dlrs_retain", error, || {
         // SAFETY: a variable of the caller.
-        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, Arg::out) }?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
         // SAFETY: a live tensor, by the preface.
-        out.set(unsafe { share::retain(tensor) }.of(TENSOR)?);
+        out.set(unsafe { share::retain(tensor) }.of(Arg::tensor)?);
         Ok(())
     })
 }
@@ -144,9 +142,12 @@ pub unsafe extern "C" fn dlrs_set_flags(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_set_flags", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         // SAFETY: a live tensor, by the preface.
-        unsafe { share::set_flags(share::own(tensor).of(TENSOR)?.as_ref(), set, clear).of(TENSOR) }
+        unsafe {
+            share::set_flags(share::own(tensor).of(Arg::tensor)?.as_ref(), set, clear)
+                .of(Arg::tensor)
+        }
     })
 }
 
@@ -167,9 +168,11 @@ pub unsafe extern "C" fn dlrs_set_user_data(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_set_user_data", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         // SAFETY: a live tensor, by the preface.
-        unsafe { share::own(tensor).of(TENSOR)?.as_ref() }.user_data().store(user_data, Release);
+        unsafe { share::own(tensor).of(Arg::tensor)?.as_ref() }
+            .user_data()
+            .store(user_data, Release);
         Ok(())
     })
 }

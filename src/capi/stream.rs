@@ -9,8 +9,6 @@ use crate::abi::*;
 use crate::error::{Arg, Of, Result};
 use crate::tensor::deferred;
 
-const DEVICE: Arg = Arg::device;
-
 /// Writes 0 or 1 into a caller's variable.
 fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
     let out = arg::required(out, argument)?;
@@ -44,7 +42,7 @@ pub unsafe extern "C" fn dlrs_stream_create(
         // SAFETY: a variable of the caller's.
         let out = unsafe { Out::clear(out) };
         out.check(Arg::out)?;
-        out.set(backend(device, DEVICE)?.stream_create(device).of(DEVICE)?);
+        out.set(backend(device, Arg::device)?.stream_create(device).of(Arg::device)?);
         Ok(())
     })
 }
@@ -69,7 +67,7 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
     run("dlrs_stream_destroy", error, || {
         let stream = arg::required(stream.cast::<u8>(), Arg::stream)?;
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.stream_destroy(device, stream.as_ptr().cast()) }
+        unsafe { backend(device, Arg::device)?.stream_destroy(device, stream.as_ptr().cast()) }
     })
 }
 
@@ -93,7 +91,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
 ) -> dlrs_status {
     run("dlrs_stream_sync", error, || {
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.stream_sync(device, stream) }.of(Arg::stream)
+        unsafe { backend(device, Arg::device)?.stream_sync(device, stream) }.of(Arg::stream)
     })
 }
 
@@ -117,7 +115,7 @@ pub unsafe extern "C" fn dlrs_stream_query(
     run("dlrs_stream_query", error, || {
         answer(out, Arg::out, || {
             // SAFETY: the caller's word.
-            unsafe { backend(device, DEVICE)?.stream_query(device, stream) }
+            unsafe { backend(device, Arg::device)?.stream_query(device, stream) }
         })
     })
 }
@@ -141,7 +139,7 @@ pub unsafe extern "C" fn dlrs_stream_wait(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_wait", error, || {
-        let backend = backend(device, DEVICE)?;
+        let backend = backend(device, Arg::device)?;
         let cpu = device.device_type == DLDeviceType::kDLCPU as i32;
         if consumer == producer && !cpu {
             return Ok(()); // one stream is in order with itself
@@ -171,7 +169,7 @@ pub unsafe extern "C" fn dlrs_event_create(
         // SAFETY: a variable of the caller's.
         let out = unsafe { Out::clear(out) };
         out.check(Arg::out)?;
-        out.set(backend(device, DEVICE)?.event_create(device).of(DEVICE)?);
+        out.set(backend(device, Arg::device)?.event_create(device).of(Arg::device)?);
         Ok(())
     })
 }
@@ -195,7 +193,7 @@ pub unsafe extern "C" fn dlrs_event_destroy(
     run("dlrs_event_destroy", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.event_destroy(device, event) }
+        unsafe { backend(device, Arg::device)?.event_destroy(device, event) }
     })
 }
 
@@ -219,7 +217,7 @@ pub unsafe extern "C" fn dlrs_event_record(
     run("dlrs_event_record", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.event_record(device, event, stream) }
+        unsafe { backend(device, Arg::device)?.event_record(device, event, stream) }
     })
 }
 
@@ -243,7 +241,7 @@ pub unsafe extern "C" fn dlrs_event_wait(
     run("dlrs_event_wait", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.event_wait(device, event, stream) }
+        unsafe { backend(device, Arg::device)?.event_wait(device, event, stream) }
     })
 }
 
@@ -266,7 +264,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
     run("dlrs_event_sync", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.event_sync(device, event) }
+        unsafe { backend(device, Arg::device)?.event_sync(device, event) }
     })
 }
 
@@ -292,7 +290,7 @@ pub unsafe extern "C" fn dlrs_event_query(
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         answer(out, Arg::out, || {
             // SAFETY: the caller's word.
-            unsafe { backend(device, DEVICE)?.event_query(device, event) }
+            unsafe { backend(device, Arg::device)?.event_query(device, event) }
         })
     })
 }

@@ -9,8 +9,6 @@ use crate::copy;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::{Level, Level::*, Plain, Rules, Snapshot};
 
-const TENSOR: Arg = Arg::tensor;
-
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
     const STRUCT: i32 = DLRS_LEVEL_STRUCT as i32;
@@ -39,8 +37,8 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
     let rules = Rules::of(level);
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
-    unsafe { snapshot.read(tensor, flags, rules) }.of(TENSOR)?;
-    copy::check_pointer(&snapshot, rules).of(TENSOR)
+    unsafe { snapshot.read(tensor, flags, rules) }.of(Arg::tensor)?;
+    copy::check_pointer(&snapshot, rules).of(Arg::tensor)
 }
 
 /// Check a bare tensor.
@@ -80,7 +78,7 @@ pub unsafe extern "C" fn dlrs_validate(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_validate", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let level = level_of(level).of(Arg::level)?;
         // SAFETY: a live tensor, by the preface.
         unsafe {
@@ -114,12 +112,12 @@ pub unsafe extern "C" fn dlrs_validate_managed(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_validate_managed", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let rules = Rules::of(level_of(level).of(Arg::level)?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(TENSOR)?;
-        copy::check_pointer(&snapshot, rules).of(TENSOR)
+        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(Arg::tensor)?;
+        copy::check_pointer(&snapshot, rules).of(Arg::tensor)
     })
 }
 
@@ -143,7 +141,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_validate_legacy", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let level = level_of(level).of(Arg::level)?;
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
         unsafe { check(tensor.as_ptr().cast(), 0, level) }
@@ -176,12 +174,12 @@ pub unsafe extern "C" fn dlrs_validate_within(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_validate_within", error, || {
-        let tensor = arg::required(tensor, TENSOR)?;
+        let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(DLRS_LEVEL_LAYOUT)) }
             .and_then(|()| snapshot.check_addressed())
             .and_then(|()| snapshot.check_within(base.cast(), nbytes))
-            .of(TENSOR)
+            .of(Arg::tensor)
     })
 }

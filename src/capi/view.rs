@@ -107,8 +107,6 @@ pub struct dlrs_view_step {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_view_step {}
 
-const STEPS: Arg = Arg::steps;
-
 impl dlrs_view_step {
     /// The step in the core's words, with its arrays read into `room`.
     ///
@@ -128,11 +126,11 @@ impl dlrs_view_step {
             || matches!(op, DLRS_VIEW_RESHAPE | DLRS_VIEW_EXPAND)
         {
             // SAFETY: the caller's word.
-            unsafe { values_of(self.shape, self.ndim, [STEPS; 2], shape) }?;
+            unsafe { values_of(self.shape, self.ndim, [Arg::steps; 2], shape) }?;
         }
         if op == DLRS_VIEW_AS_STRIDED {
             // SAFETY: as above.
-            unsafe { values_of(self.strides, self.ndim, [STEPS; 2], strides) }?;
+            unsafe { values_of(self.strides, self.ndim, [Arg::steps; 2], strides) }?;
         }
         Ok(match op {
             DLRS_VIEW_AS_STRIDED => Step::AsStrided { shape, strides, offset: start },
@@ -250,9 +248,9 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
     let (mut room, mut of_step) = ([Array::new(), Array::new()], MaybeUninit::uninit());
     for place in 0..count {
         // SAFETY: the caller's word: a live step.
-        let step = unsafe { arg::usual_options(next, STEPS, &mut of_step) }
+        let step = unsafe { arg::usual_options(next, Arg::steps, &mut of_step) }
             .map_err(|e| at_step(e, place))?;
-        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(STEPS)) };
+        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(Arg::steps)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
@@ -305,15 +303,14 @@ pub unsafe extern "C" fn dlrs_view_apply(
         ]
     };
     run_given("dlrs_view_apply", error, pointers, || {
-        let (base_arg, out_arg) = (Arg::base, Arg::out);
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let (base, out) = arg::with_out(base, base_arg, out, out_arg)?;
-            let block = base_of(base, &mut snapshot).of(base_arg)?;
+            let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
+            let block = base_of(base, &mut snapshot).of(Arg::base)?;
             let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, steps, count)?;
-            out.set(view::share(&changed, block, &base).of(base_arg)?);
+            out.set(view::share(&changed, block, &base).of(Arg::base)?);
         }
         Ok(())
     })
@@ -354,18 +351,17 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         arg::need(out_flags, Arg::out_flags),
     ];
     run_given("dlrs_view_apply_desc", error, pointers, || {
-        let (base_arg, out_arg): (Arg, Arg) = (Arg::base, Arg::out);
-        let base = arg::required(base, base_arg)?;
+        let base = arg::required(base, Arg::base)?;
         let out_flags = arg::required(out_flags, Arg::out_flags)?;
         let mut snapshot = Snapshot::new();
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
+            snapshot.read(base.as_ptr(), base_flags, rules).of(Arg::base)?;
             let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, steps, count)?;
-            let place = view::place(&base, &changed).of(base_arg)?;
-            let room = Description::of(out, changed.shape().len(), out_arg)?;
+            let place = view::place(&base, &changed).of(Arg::base)?;
+            let room = Description::of(out, changed.shape().len(), Arg::out)?;
             room.write(&changed, &place, base.device);
             out_flags.write(changed.flags);
         }

@@ -10,7 +10,6 @@ use crate::tensor::block::{self, Block, Left, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
-const TENSOR: Arg = Arg::tensor;
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 
 /// Wrap memory of the caller into a managed tensor.
@@ -56,7 +55,7 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         // Made again: one for both would pass through memory.
         let owner = Owner::Callback(free_fn, context);
         // SAFETY: a variable of the caller.
-        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, Arg::out) }?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
         // SAFETY: a live tensor, by the preface.
         let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES, left) };
         out.set(Block::versioned(block.map_err(blamed)?));
@@ -69,6 +68,6 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
 fn blamed(error: Error) -> Error {
     match error.member() {
         DLRS_FIELD_FLAGS => error.of(Arg::flags),
-        _ => error.of(TENSOR),
+        _ => error.of(Arg::tensor),
     }
 }

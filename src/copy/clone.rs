@@ -129,7 +129,7 @@ fn clone_any(src: &Snapshot, wanted: &Wanted, options: &Options, job: &mut Job) 
     check_copyable(src, options)?;
     // Where no target was given, the source's device has no backend.
     let device = wanted.device;
-    let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
+    let blamed = |error: Error| if device == src.device { error } else { error.of(Arg::device) };
     check_target(device).map_err(blamed)?;
     let nbytes = src.nbytes()?;
     let tensor = new_wanted(src, wanted, nbytes)?;
@@ -221,9 +221,6 @@ unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result
     fill_transfer(src, &dst, &Places::of(src, &dst), &mut job.transfer)
 }
 
-/// The target, in the functions that take one.
-const DEVICE: Arg = Arg::device;
-
 /// Rejects a device that does not exist, or whose backend does not allocate.
 fn check_target(device: DLDevice) -> Result<()> {
     device_type::check(device)?;
@@ -290,7 +287,7 @@ pub unsafe fn to_device(
     options: &Options,
     job: &mut Job,
 ) -> Result<Made> {
-    device_type::check(device).of(DEVICE)?;
+    device_type::check(device).of(Arg::device)?;
     let there = src.device == device;
     // SAFETY: the caller's word.
     let shared =
