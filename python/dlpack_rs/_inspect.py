@@ -25,7 +25,7 @@ class Inspection:
 
     type: str
     exchange_api: str | None  # the version of the C exchange API of the type
-    says_device: tuple[Any, ...] | None  # of __dlpack_device__
+    says_device: Any  # what __dlpack_device__ returns; None: there is none
     keywords: dict[str, str]  # of __dlpack__, and what it answers to each
     legacy_error: str | None
     capsule: str
@@ -68,7 +68,8 @@ class Inspection:
     def _ask(self, obj: Any) -> None:
         """__dlpack_device__, and whether there is a legacy capsule."""
         if hasattr(obj, "__dlpack_device__"):
-            self.says_device = tuple(obj.__dlpack_device__())
+            said = obj.__dlpack_device__()
+            self.says_device = tuple(said) if isinstance(said, (tuple, list)) else said
         try:
             found = capsules.peek(obj.__dlpack__())
             if found is None or found[1]:
@@ -131,7 +132,7 @@ class Inspection:
     def _probe(self, obj: Any) -> None:
         """Which keywords __dlpack__ accepts: each with max_version, which a read-only tensor needs,
         if that is accepted, else alone. The capsule is released at once."""
-        device = self.says_device if self.says_device and None not in self.says_device else None
+        device = self.says_device if _is_pair(self.says_device) else None
         asked: dict[str, Any] = {"stream": None, "max_version": capsules.MAX_VERSION,
                                  "dl_device": device or self.device, "copy": False}
         if self.nbytes is not None and self.nbytes <= _COPY_AT_MOST:
@@ -177,7 +178,11 @@ class Inspection:
         yield "flags", ", ".join(n for n, bit in _FLAGS.items() if self.flags & bit) or "none"
         if self.flags & ~sum(_FLAGS.values()):
             yield "unknown flags", hex(self.flags & ~sum(_FLAGS.values()))
-        says = "none" if self.says_device is None else tuple(map(_number, self.says_device))
+        says = self.says_device
+        if says is None:
+            says = "none"
+        elif _is_pair(says):  # numbers, also of an enumeration
+            says = tuple(map(int, says))
         yield "device", f"{self.device_name} {self.device}; __dlpack_device__ says {says}"
         yield "dtype", f"{self.dtype_name} {self.dtype}"
         if self.shape is not None:
@@ -217,8 +222,10 @@ def _present(there: bool) -> str:
     return "yes" if there else "NULL"
 
 
-def _number(value: Any) -> int | None:
-    return int(value) if value is not None else None
+def _is_pair(said: Any) -> bool:
+    """Whether a device is two integers."""
+    return isinstance(said, tuple) and len(said) == 2 and all(
+        hasattr(part, "__index__") for part in said)
 
 
 def _name(format: Callable[..., int], value: abi.DLDevice | abi.DLDataType) -> str:

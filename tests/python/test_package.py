@@ -254,6 +254,11 @@ class Forged:
         return capsule
 
 
+def enum_device():
+    """As of producers that return an enumeration."""
+    return abi.enums.DeviceType(1), 0
+
+
 def test_inspection_of_other_objects():
     seen = dlpack_rs.inspect(Old())
     assert seen.capsule == "dltensor" and seen.version is None and seen.says_device is None
@@ -265,6 +270,20 @@ def test_inspection_of_other_objects():
         dlpack_rs.inspect(3)
     own = dlpack_rs.inspect(dlpack_rs.empty((2, 3)))
     assert own.exchange_api == "DLPack 1.3" and own.address % 256 == 0
+
+
+@pytest.mark.parametrize("said", [None, 3, (), (1,), (1, 0, 0), ("cpu", 0), (1.5, 0), (1, None),
+                                  (1 << 70, 0), [1, 0], (object, 1), "ab", enum_device()],
+                         ids=repr)
+def test_inspection_of_any_device(said):
+    """Whatever `__dlpack_device__` returns is shown, and is no reason to fail."""
+    array = np.arange(3.0)
+    kind = type("Says", (), {"__dlpack_device__": lambda self: said,
+                             "__dlpack__": lambda self, **keywords: array.__dlpack__(**keywords)})
+    seen = dlpack_rs.inspect(kind())
+    assert seen.device == (1, 0) and seen.valid == "strictly" and seen.keywords["copy"] == "yes"
+    shown = "none" if said is None else (1, 0) if said in (enum_device(), [1, 0]) else said
+    assert f"__dlpack_device__ says {shown}\n" in str(seen) and "says" in seen._repr_html_()
 
 
 def test_consumers_have_known_types():
