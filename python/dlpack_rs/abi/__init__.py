@@ -78,9 +78,8 @@ def _load() -> _Library:
 def DLRS_INIT(struct: type[_S], **members: Any) -> _S:
     """A struct that starts with struct_size, which is set; all others except `members` are 0."""
     made = struct(struct_size=sizeof(struct), **members)
-    known = {name for name, *_ in struct._fields_}
     for name, value in members.items():  # ctypes takes any name, and drops bits that do not fit
-        if name not in known:
+        if name not in (field for field, *_ in struct._fields_):
             raise TypeError(f"{struct.__name__} has no member {name!r}")
         if isinstance(value, int) and getattr(made, name) != value:
             raise OverflowError(f"{struct.__name__}.{name} cannot be {value}")
