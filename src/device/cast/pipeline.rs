@@ -306,11 +306,9 @@ impl<'a> Pipeline<'a> {
         'a: 't,
     {
         let mut spares = [Tile::ZERO, Tile::ZERO];
-        let mut codes = [0u8; 256];
-        codes.iter_mut().zip(0..=u8::MAX).for_each(|(to, code)| *to = code);
-        for (codes, values) in codes.chunks(TILE).zip(table.0.chunks_mut(TILE * nbytes.max(1))) {
-            self.run(codes, values, TILE, &mut spares);
-        }
+        let codes: [u8; 256] = core::array::from_fn(|code| code as u8);
+        let (values, _) = table.0.split_at_mut_checked(256 * nbytes).unwrap_or_default();
+        self.long(&codes, values, [1, nbytes], &mut spares);
         let params = Params { table: Some(table), ..self.params };
         Pipeline { steps: [looked_up(nbytes); MOST_STEPS], count: 1, params }
     }
@@ -345,12 +343,11 @@ fn params(src: Kind, dst: Kind, saturate: bool) -> Params<'static> {
         Kind::Int { bits, signed } => (u32::from(bits), signed),
         _ => (8, false),
     };
-    let power = |bits: u32| f64::from_bits(u64::from(1023 + bits) << 52);
-    let half = power(bits - 1);
-    let (low, high) = if signed { (-half, half - 1.0) } else { (0.0, power(bits) - 1.0) };
+    let most = u64::MAX >> (64 - bits.clamp(1, 64));
+    let range = if signed { (-((most >> 1) as i64) - 1, most >> 1) } else { (0, most) };
     let (low, high) = match dst {
         Kind::Float(_) => (f64::from(f32::MIN), f64::from(f32::MAX)),
-        _ => (low, high),
+        _ => (range.0 as f64, range.1 as f64),
     };
     let mut target = match dst {
         Kind::Float(format) if format.width() <= 16 && format.signed => Target::new(format),
@@ -359,13 +356,11 @@ fn params(src: Kind, dst: Kind, saturate: bool) -> Params<'static> {
     if saturate {
         target.beyond = target.max;
     }
-    let most = u64::MAX >> (64 - bits.clamp(1, 64));
-    let range = if signed { (-((most >> 1) as i64) - 1, most >> 1) } else { (0, most) };
     Params {
         unused: 8u32.saturating_sub(src.bits()),
         signed: matches!(src, Kind::Int { signed: true, .. }),
         odd: !matches!(dst, Kind::Float(format) if format.width() == 64),
-        mask: (power(bits.min(8)) - 1.0) as u8,
+        mask: most as u8,
         low,
         high,
         source: if let Kind::Float(format) = src { Some(format) } else { None },
