@@ -17,7 +17,7 @@ use crate::validate::Snapshot;
 /// Every pair is live and stays as it is during the call.
 pub unsafe fn copy_batch(
     n: usize,
-    pair: &dyn Fn(usize) -> Result<Given>,
+    pair: impl Fn(usize) -> Result<Given>,
     args: [Arg; 2],
     options: &Options,
 ) -> core::result::Result<(), (usize, Error)> {
@@ -31,42 +31,41 @@ pub unsafe fn copy_batch(
         }
     }
     let scratch = Scratch::new(nbytes).map_err(|error| (n, error))?;
-    let mut pairs = Pairs { n, make: &make, job, at: 0, error: None };
+    let mut pairs = Pairs { n, make, job: &mut job, at: 0, error: None };
     pairs.go_to(0);
     while pairs.at < n {
-        let copied = match (pairs.error.take(), pairs.job.scratch_nbytes) {
-            (Some(error), _) => Err(error),
-            // SAFETY: the caller's word.
-            (None, None) => unsafe { route::execute_all(&mut pairs, options) },
-            (None, more) => {
-                let job = &mut pairs.job;
-                let alone = match more <= nbytes {
-                    // SAFETY: the caller's word; the scratch memory is large enough.
-                    true => unsafe { copy::run(job, &scratch, options) },
-                    false => copy::finish(job, options),
-                };
-                alone.map(|()| {
-                    pairs.go_to(pairs.at.wrapping_add(1));
-                })
+        let shared = pairs.job.scratch_nbytes;
+        let alone = shared.is_some() || route::is_simple(&pairs.job.transfer, options);
+        // SAFETY: the caller's word; the scratch memory is large enough.
+        let copied = unsafe {
+            match alone {
+                _ if pairs.error.is_some() => pairs.error.take().map_or(Ok(()), Err),
+                false => route::elsewhere(&mut pairs, options),
+                true if shared.is_none() => route::execute(&mut pairs.job.transfer, options),
+                true if shared <= nbytes => copy::run(pairs.job, &scratch, options),
+                true => copy::finish(pairs.job, options),
             }
         };
         copied.of(args[1]).map_err(|error| (pairs.at, error))?;
+        if alone {
+            pairs.go_to(pairs.at.wrapping_add(1));
+        }
     }
     Ok(())
 }
 
 /// The pairs of a batch that have bytes to copy, one at a time.
-struct Pairs<'a> {
+struct Pairs<'a, F: Fn(usize, &mut Job) -> Result<bool>> {
     n: usize,
-    make: &'a dyn Fn(usize, &mut Job) -> Result<bool>,
+    make: F,
     /// The copy of the pair at `at`.
-    job: Job,
+    job: &'a mut Job,
     at: usize,
     /// Why that pair cannot be copied.
     error: Option<Error>,
 }
 
-impl Transfers for Pairs<'_> {
+impl<F: Fn(usize, &mut Job) -> Result<bool>> Transfers for Pairs<'_, F> {
     fn current(&mut self) -> &mut Transfer {
         &mut self.job.transfer
     }
@@ -84,7 +83,7 @@ impl Transfers for Pairs<'_> {
         self.error = None;
         for at in index..self.n {
             self.at = at;
-            match (self.make)(at, &mut self.job) {
+            match (self.make)(at, self.job) {
                 Ok(false) => {}
                 Ok(true) => return self.job.scratch_nbytes.is_none(),
                 Err(error) => {

@@ -342,6 +342,9 @@ int copy_check(const copy2d *copy, void *handle) {
   if (copy->width == 0 || copy->height == 0) return OK;
   if (copy->dst_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
   if (copy->src_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
+  if (copy->height == 1 && copy->dst < copy->src + copy->width && copy->src < copy->dst + copy->width) {
+    violation("the two sides of a copy overlap");
+  }
   int code = operand(on, copy->dst, copy->dst_pitch, copy, copy->dst_kind);
   return code == OK ? operand(on, copy->src, copy->src_pitch, copy, copy->src_kind) : code;
 }

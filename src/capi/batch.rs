@@ -56,7 +56,7 @@ pub unsafe extern "C" fn dlrs_copy_batch(
                 let dst = to.get(index).map_or(null(), <*mut _>::cast_const);
                 Ok(Given { src, dst: arg::required(dst, args[1])? })
             };
-            batch::copy_batch(from.len(), &pair, args, options).map_err(|(index, error)| {
+            batch::copy_batch(from.len(), pair, args, options).map_err(|(index, error)| {
                 arg::report(failed, index as u64);
                 error
             })

@@ -276,59 +276,35 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    // SAFETY: as this function's contract.
-    match unsafe { simple(transfer, options) } {
-        Some(done) => done,
-        // SAFETY: as above.
-        None => unsafe { elsewhere(transfer, options) },
-    }
-}
-
-/// Executes the current one as [`execute`], and with it those after it that are ordered alike.
-/// Then the current one is the first that was not executed, or the one at fault; after an error
-/// that is due to none of them, there is none.
-///
-/// # Safety
-/// As [`execute`], for each; no destination shares memory with another transfer's sides.
-pub unsafe fn execute_all(all: &mut dyn Transfers, options: &Options) -> Result<()> {
-    // SAFETY: as this function's contract.
-    match unsafe { simple(all.current(), options) } {
-        Some(done) => {
-            done?;
-            let next = all.at().wrapping_add(1);
-            all.go_to(next);
-            Ok(())
+    // SAFETY: as this function's contract; the CPU reaches both sides of a simple one.
+    unsafe {
+        match is_simple(transfer, options) {
+            true => cpu::copy_simple(&transfer.plan, &options.parallel),
+            false => elsewhere(transfer, options),
         }
-        // SAFETY: as above.
-        None => unsafe { elsewhere(all, options) },
     }
 }
 
-/// A transfer that involves no device and no stream; `None`: this one does.
-///
-/// # Safety
-/// As [`execute`].
+/// Whether a transfer involves no device and no stream.
 #[inline(always)]
-unsafe fn simple(transfer: &Transfer, options: &Options) -> Option<Result<()>> {
+pub fn is_simple(transfer: &Transfer, options: &Options) -> bool {
     let Transfer { src, dst, .. } = transfer;
     let streams = &options.streams;
     let cpu =
         src.device.device_type == CPU.device_type && dst.device.device_type == CPU.device_type;
     let unnamed = streams.src.is_null() && streams.dst.is_null();
     let recorded = || src.ready.is_some() || dst.ready.is_some();
-    if unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded() {
-        // SAFETY: the caller's word; the CPU reaches both sides.
-        return Some(unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) });
-    }
-    None
+    unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded()
 }
 
-/// Transfers that involve a device or its streams.
+/// Executes the current one, which is not [`is_simple`], and with it those after it that are
+/// ordered alike. Then the current one is the first that was not executed, or the one at fault;
+/// after an error that is due to none of them there is none.
 ///
 /// # Safety
-/// As [`execute_all`].
+/// As [`execute`], for each; no destination shares memory with another transfer's sides.
 #[inline(never)]
-unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()> {
+pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()> {
     all.current().parallel = options.parallel;
     let (ends, ways) = asked(all.current(), &options.streams)?;
     let mut alike = Alike::of(all, ends, options);
@@ -421,7 +397,7 @@ impl Way {
 /// earlier ones may have been.
 ///
 /// # Safety
-/// As [`execute_all`].
+/// As [`elsewhere`].
 unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
     let Asked { worker, peer, ready, by_host, writes } = asked;
     let enqueue_only = transfers.options.streams.enqueue_only;
