@@ -280,6 +280,13 @@ static void dropped(int32_t type) {
       settled(dlrs_event_sync(device(type), event, ERR));
       settled(dlrs_event_destroy(device(type), event, ERR));
     }
+    DLManagedTensorVersioned *three[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < 3; ++i) settled(dlrs_clone(&host.managed, device(type), NULL, &three[i], ERR));
+    options.src_stream = options.dst_stream = stream;
+    const DLManagedTensorVersioned *from[2] = {three[0], three[0]};
+    if (three[0] && three[1] && three[2]) settled(dlrs_copy_batch(2, from, three + 1, &options, NULL, ERR));
+    for (int i = 0; i < 3; ++i) dlrs_release(three[i]);
+    options.dst_stream = NULL;
     options.src_stream = stream; /* the host has none */
     if (settled(dlrs_clone(&host.managed, device(type), NULL, &there, ERR)) == DLRS_OK) {
       options.flags = 0;
@@ -290,13 +297,6 @@ static void dropped(int32_t type) {
       if (settled(dlrs_clone(there, device(type), &options, &other, ERR)) == DLRS_OK) dlrs_release(other);
       settled(dlrs_copy(there, &target.managed, NULL, ERR));
       settled(dlrs_copy(&host.managed, there, NULL, ERR));
-      if (dlrs_clone(there, device(type), NULL, &other, ERR) == DLRS_OK) {
-        const DLManagedTensorVersioned *from[2] = {there, &host.managed};
-        DLManagedTensorVersioned *to[2] = {other, &target.managed};
-        options.src_stream = stream;
-        settled(dlrs_copy_batch(2, from, to, &options, NULL, ERR));
-        dlrs_release(other);
-      }
       dlrs_release(there);
     }
     settled(dlrs_stream_sync(device(type), stream, ERR));
