@@ -140,6 +140,9 @@ struct Steps {
     out: *mut i64,
 }
 
+/// Turns strides of one unit into another, for an item size in bytes.
+type Turn = fn(&[i64], &mut [i64], u32) -> Result<()>;
+
 /// The most dimensions of the usual case.
 const USUAL_NDIM: usize = 8;
 
@@ -198,11 +201,7 @@ impl Steps {
     /// # Safety
     /// The arrays are NULL or hold `ndim` values.
     #[inline(never)]
-    unsafe fn turn(
-        &self,
-        [given_arg, out_arg]: [Arg; 2],
-        turn: Option<fn(&[i64], &mut [i64], u32) -> Result<()>>,
-    ) -> Result<()> {
+    unsafe fn turn(&self, [given_arg, out_arg]: [Arg; 2], turn: Option<Turn>) -> Result<()> {
         let &Steps { ndim, itemsize, .. } = self;
         arg::pointers([
             arg::may(self.shape, Arg::shape),

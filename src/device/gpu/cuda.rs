@@ -130,19 +130,28 @@ impl Copy3dPeer {
 
 const ORDER_STREAM: i32 = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
 
+/// CUmemLocation, here of no kind.
+#[repr(C)]
+struct Location {
+    kind: i32,
+    id: i32,
+}
+
+const ANYWHERE: Location = Location { kind: 0, id: 0 };
+
 /// CUmemcpyAttributes.
 #[repr(C)]
 pub struct CopyAttributes {
     order: i32,
-    src_hint: [i32; 2],
-    dst_hint: [i32; 2],
+    src_hint: Location,
+    dst_hint: Location,
     flags: u32,
 }
 
 impl CopyAttributes {
     /// Sources, as destinations always, are accessed in the order of the stream.
     pub const IN_ORDER: CopyAttributes =
-        CopyAttributes { order: ORDER_STREAM, src_hint: [0; 2], dst_hint: [0; 2], flags: 0 };
+        CopyAttributes { order: ORDER_STREAM, src_hint: ANYWHERE, dst_hint: ANYWHERE, flags: 0 };
 }
 
 /// The primary context of a device: retained on first use and never released.

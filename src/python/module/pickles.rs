@@ -110,7 +110,7 @@ method!(
     }
 );
 
-/// What pickle keeps: [`rebuild`] and its arguments.
+/// What pickle keeps: `_rebuild` and its arguments.
 fn reduce(this: This, protocol: i64) -> Result<Owned> {
     let python = this.python;
     let mut snapshot = Snapshot::new();
