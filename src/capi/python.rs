@@ -232,7 +232,7 @@ pub unsafe extern "C" fn dlrs_py_export(
             let out = Out::judged(out);
             let tensor = arg::required(tensor, Arg::tensor)?;
             let mut room = MaybeUninit::uninit();
-            let request = arg::options(request, Arg::request, &mut room)?;
+            let request = arg::usual_options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
             let asked = asked(python, request).of(Arg::request)?;
             let made = export::export(python, tensor, &asked).of(Arg::tensor)?;
@@ -387,7 +387,8 @@ pub unsafe extern "C" fn dlrs_py_import(
             ])?;
             let out = Out::judged(out);
             let mut room = MaybeUninit::uninit();
-            let options = arg::options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
+            let options =
+                arg::usual_options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
             let mut wanted = wanted(options).of(Arg::options)?;
             let python = Python::get()?;
             wanted.ask(python, options.device.cast(), options.copy.cast()).of(Arg::options)?;

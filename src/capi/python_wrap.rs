@@ -97,7 +97,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
             ])?;
             let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
             let mut room = MaybeUninit::uninit();
-            let request = arg::options(request, Arg::request, &mut room)?;
+            let request = arg::usual_options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
             let asked = asked(python, request).of(Arg::request)?;
             let made = export::export_kept(python, tensor, flags, owner, &asked);
