@@ -229,7 +229,8 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
 
 /// Writes the name of a device, whatever it is. [`parse`] reads it back unless the kind is known
 /// and the ordinal impossible, as in `cuda:-1`.
-pub fn format(device: DLDevice, out: &mut impl Write) -> fmt::Result {
+#[inline(never)] // one copy for all kinds of `out`
+pub fn format(device: DLDevice, out: &mut dyn Write) -> fmt::Result {
     match kind(device.device_type) {
         Some(kind) if kind.host_reachable && device.device_id == 0 => out.write_str(kind.name),
         Some(kind) => write!(out, "{}:{}", kind.name, i64::from(device.device_id)),

@@ -216,7 +216,8 @@ pub fn text(dtype: DLDataType, notation: Notation) -> Result<Text> {
 
 impl Text {
     /// Writes it.
-    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
+    #[inline(never)] // one copy for all kinds of `out`
+    pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str(self.prefix)?;
         if self.lanes != 1 {
             write!(out, "{}", u64::from(self.lanes))?;

@@ -1,7 +1,6 @@
 //! Attributes of a `Tensor`.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::fmt::Write;
 use core::slice::from_raw_parts;
 
 use super::failure::{Message, done, none, raise, refused, slot, truth};
@@ -86,7 +85,7 @@ attributes! {
         |python, tensor| dtype_name(python, tensor.dtype);
     Device, c"device", "Device, its name: 'cpu', 'cuda:0'.", |python, tensor| {
         let mut name = Message::EMPTY;
-        let _ = write!(name, "{}", device_type::Name(tensor.device));
+        let _ = device_type::format(tensor.device, &mut name);
         text(python, name.text())
     };
     Size, c"size", "Number of elements.", |python, tensor| whole(python, tensor.numel()? as u64);
@@ -116,7 +115,7 @@ slot!(
     get, "", |this, place: *mut c_void| -> Owned {
         let place = place.addr();
         let mut snapshot = Snapshot::new();
-        this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
+        this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
             .and_then(|()| given(place, this.python, &snapshot))
             .map_err(|error| {
                 raise(this.python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
@@ -178,7 +177,7 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
 slot!(
     /// `shape`, the most frequent attribute: nothing else is read.
     get_shape, "shape", |this, _place: *mut c_void| -> Owned {
-        let &DLTensor { ndim, shape, .. } = this.description();
+        let &DLTensor { ndim, shape, .. } = this.live().description();
         match check_ndim(ndim)? {
             0 => tuple(this.python, &[]),
             _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),

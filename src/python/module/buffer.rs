@@ -75,7 +75,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
 /// `view` is Python's struct.
 unsafe fn export(this: This, view: *mut PyBuffer, flags: c_int) -> Result<()> {
     let mut tensor = Snapshot::new();
-    this.read(Rules::COPY, &mut tensor)?;
+    this.live().read(Rules::COPY, &mut tensor)?;
     let format = check(&tensor, flags)?;
     copy::host_read(&tensor, &copy::Streams::NONE)?;
     let (extents, steps) = tensor.dims.beside();

@@ -2,7 +2,7 @@
 
 use super::arguments::{self, method};
 use super::failure::truth;
-use super::tensor::This;
+use super::tensor::{Held, This};
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{self, Order};
@@ -15,10 +15,10 @@ const OPTIONS: &Options = &Options::DEFAULT;
 /// The tensor that `make` makes of the elements of another one.
 pub fn derived(this: This, make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
-    this.read(OPTIONS.rules(), &mut snapshot)?;
+    this.live().read(OPTIONS.rules(), &mut snapshot)?;
     let made = detached(this.python, snapshot.nbytes()?, || make(&snapshot))?;
     // SAFETY: fresh, and ours.
-    unsafe { this.like(made) }
+    this.like(unsafe { Held::new(this.python, made) })
 }
 
 /// A dense copy, on the same device.
@@ -48,7 +48,7 @@ method!(
     contiguous, |this, call| (/ order *) {
         let order = call.order(order)?;
         derived(this, &mut |from| {
-            let tensor = this.tensor();
+            let tensor = this.live().tensor();
             copy::made(OPTIONS, &mut |job| copy::contiguous(from, tensor, order, OPTIONS, job))
         })
     }
@@ -61,7 +61,7 @@ method!(
     is_contiguous, |this, call| (/ order *) {
         let order = call.order(order)?;
         let mut snapshot = Snapshot::new();
-        this.read(OPTIONS.rules(), &mut snapshot)?;
+        this.live().read(OPTIONS.rules(), &mut snapshot)?;
         let dense = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
         truth(call.python, dense)
     }
@@ -80,7 +80,7 @@ method!(
         let policy = arguments::policy(call.python, copy)?;
         derived(this, &mut |from| {
             copy::made(OPTIONS, &mut |job| {
-                copy::to_device(from, this.tensor(), device, policy, OPTIONS, job)
+                copy::to_device(from, this.live().tensor(), device, policy, OPTIONS, job)
             })
         })
     }

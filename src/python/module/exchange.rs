@@ -7,7 +7,7 @@ use super::arguments::{self, method};
 use super::attributes::tuple;
 use super::failure::{answer, refused};
 use super::spec::Slot;
-use super::tensor::{self, Held, RULES, This};
+use super::tensor::{self, RULES, This};
 use super::types;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
@@ -34,15 +34,14 @@ pub unsafe extern "C" fn dlpack(
     unsafe {
         answer("Tensor.__dlpack__", |python| {
             let keywords = export::parse(args, nargs, names)?;
-            let tensor = This::new(python, object).tensor();
+            let this = This::new(python, object);
             let others = [keywords.stream, keywords.dl_device, keywords.copy];
             if !others.iter().any(|&value| given(python, value))
                 && knows_versions(python, keywords.max_version)
             {
-                let shared = Held::new(python, share::retain(tensor)?);
-                return shared.give(|tensor| capsule::new(python, tensor));
+                return this.live().share()?.give(|tensor| capsule::new(python, tensor));
             }
-            exported(python, tensor, &keywords)
+            exported(python, this.live().tensor(), &keywords)
         })
     }
 }
@@ -104,7 +103,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).__dlpack_device__()
     /// (1, 0)
     __dlpack_device__ as "Tensor.__dlpack_device__", |this, call| (/ *) {
-        let device = this.description().device;
+        let device = this.live().description().device;
         tuple(call.python, &[device.device_type.into(), device.device_id.into()])
     }
 );
@@ -165,7 +164,7 @@ pub unsafe extern "C" fn from_object(
     unsafe {
         answer("Tensor", |python| {
             let object = ours(python, object, out.cast())?;
-            let tensor = share::retain(object.tensor())?;
+            let tensor = share::retain(object.live().tensor())?;
             out.write(tensor.as_ptr());
             Ok(())
         })
@@ -180,7 +179,7 @@ pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_
     // SAFETY: the caller's word.
     unsafe {
         answer("Tensor", |python| {
-            out.write(*ours(python, object, out.cast())?.description());
+            out.write(*ours(python, object, out.cast())?.live().description());
             Ok(())
         })
     }

@@ -78,17 +78,14 @@ fn object_of(python: Python, tensor: Held) -> Result<Owned> {
 }
 
 /// Makes every byte of a fresh dense tensor 0.
-///
-/// # Safety
-/// `fresh` is live.
-unsafe fn clear(python: Python, fresh: &Held) -> Result<()> {
+fn clear(fresh: &Held) -> Result<()> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe {
-        fresh.read(RULES, &mut snapshot)?;
-        let bytes = Held::new(python, view::bytes(&snapshot, fresh.block(), 0)?);
-        Scalar::ZERO.fill(python, bytes.tensor())
-    }
+    fresh.live().read(RULES, &mut snapshot)?;
+    // SAFETY: live; the view is ours.
+    let bytes = unsafe { view::bytes(&snapshot, fresh.live().block(), 0)? };
+    // SAFETY: as above.
+    let bytes = unsafe { Held::new(fresh.live().python, bytes) };
+    Scalar::ZERO.fill(bytes.live())
 }
 
 method!(
@@ -112,7 +109,7 @@ method!(
     zeros, |_, call| (/ shape dtype device *) {
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
         let made = made.make(call, FLOAT32)?;
-        clear(call.python, &made)?;
+        clear(&made)?;
         object_of(call.python, made)
     }
 );
@@ -131,15 +128,15 @@ method!(
             Some(Number::Float) => FLOAT32,
             Some(Number::Complex) => DLDataType { bits: 64, ..Number::Complex.dtype() },
             Some(number) => number.dtype(),
-            None if !given(python, dtype) => Held::of(python, value)?.dtype(),
+            None if !given(python, dtype) => Held::of(python, value)?.live().description().dtype,
             None => FLOAT32,
         };
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
         let made = made.make(call, default)?;
-        if dtype::is_subbyte(made.dtype()) {
-            clear(python, &made)?; // the bits behind the last element
+        if dtype::is_subbyte(made.live().description().dtype) {
+            clear(&made)?; // the bits behind the last element
         }
-        writes::assign(python, made.tensor(), value)?;
+        writes::assign(made.live(), value)?;
         object_of(python, made)
     }
 );
@@ -181,12 +178,12 @@ method!(
         };
         let taken = Held::by(python, x, device, policy)?;
         let made = match dtype {
-            Some(dtype) if dtype != taken.dtype() => {
+            Some(dtype) if dtype != taken.live().description().dtype => {
                 if policy == CopyPolicy::Never {
                     let text = format_args!("asarray: copy=False: another dtype needs a copy");
                     return Err(refused(python, python.PyExc_ValueError(), text));
                 }
-                converted(python, &taken, dtype, false)?
+                converted(&taken, dtype, false)?
             }
             _ => taken,
         };
@@ -211,30 +208,26 @@ fn array_of_numbers(
 }
 
 /// A copy with its elements converted, in the order of the source's strides.
-///
-/// # Safety
-/// `src` is live.
-unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
+fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word; a fresh block.
-    unsafe {
-        src.read(Options::DEFAULT.rules(), &mut snapshot)?;
-        let flags = snapshot.flags & PADDED;
-        let packed = !dtype::slot_bits(dtype, flags).is_multiple_of(8);
-        let shape = snapshot.shape();
-        let strides = alloc::strides_for(shape, Order::K, snapshot.strides());
-        let strides = strides.get(..shape.len()).filter(|_| !packed);
-        let dense = Request::dense(shape, dtype, snapshot.device);
-        let request = Request { strides, flags, ..dense };
-        let made = Held::new(python, alloc::new(&request)?);
-        if packed {
-            clear(python, &made)?; // the bits behind the last element
-        }
-        let options = Options { saturate, ..*writes::OPTIONS };
-        writes::write(python, src.tensor(), made.tensor(), &options)?;
-        share::set_flags(made.block().as_ref(), DLPACK_FLAG_BITMASK_IS_COPIED, 0)?;
-        Ok(made)
+    src.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
+    let flags = snapshot.flags & PADDED;
+    let packed = !dtype::slot_bits(dtype, flags).is_multiple_of(8);
+    let shape = snapshot.shape();
+    let strides = alloc::strides_for(shape, Order::K, snapshot.strides());
+    let strides = strides.get(..shape.len()).filter(|_| !packed);
+    let dense = Request::dense(shape, dtype, snapshot.device);
+    let request = Request { strides, flags, ..dense };
+    // SAFETY: a fresh block.
+    let made = unsafe { Held::new(src.live().python, alloc::new(&request)?) };
+    if packed {
+        clear(&made)?; // the bits behind the last element
     }
+    let options = Options { saturate, ..*writes::OPTIONS };
+    writes::write(src.live(), made.live(), &options)?;
+    // SAFETY: live.
+    share::set_flags(unsafe { made.live().block().as_ref() }, DLPACK_FLAG_BITMASK_IS_COPIED, 0)?;
+    Ok(made)
 }
 
 method!(
@@ -251,10 +244,10 @@ method!(
         let dtype = call.dtype(dtype)?;
         let saturate = arguments::truth(python, saturate)?;
         let always = copy.is_null() || arguments::truth(python, copy)?;
-        let src = Held::new(python, share::retain(this.tensor())?);
-        let made = match !always && src.dtype() == dtype {
+        let src = this.live().share()?;
+        let made = match !always && src.live().description().dtype == dtype {
             true => src,
-            false => converted(python, &src, dtype, saturate)?,
+            false => converted(&src, dtype, saturate)?,
         };
         made.object(this.kind())
     }

@@ -14,7 +14,6 @@ mod copies;
 pub mod exchange;
 mod failure;
 mod makes;
-mod methods;
 mod numpy;
 mod pickles;
 mod scalars;
@@ -95,7 +94,7 @@ unsafe fn fill(
     unsafe {
         // Where programs find them, and pickle looks for them.
         let home = attributes::text(python, NAME.to_bytes())?;
-        for function in &methods::FUNCTIONS {
+        for function in &types::FUNCTIONS {
             let Some(name) = function.name() else { break };
             let pointer = (&raw const *function).cast();
             let function = required(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
@@ -138,7 +137,7 @@ fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void
     let header = header_nbytes() / size_of::<usize>();
     for (member, value) in [
         (DEF_NAME, NAME.as_ptr().cast()),
-        (DEF_DOC, methods::MODULE.as_ptr().cast()),
+        (DEF_DOC, types::MODULE.as_ptr().cast()),
         (DEF_SLOTS, known.as_ptr().cast::<c_void>()),
     ] {
         let word = DEFINITION.0.get(header + member).filter(|_| header <= HEADER_MOST);

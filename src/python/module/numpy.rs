@@ -68,7 +68,7 @@ method!(
 fn array_of(this: This) -> Result<Owned> {
     let python = this.python;
     let mut snapshot = Snapshot::new();
-    this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+    this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
     // NumPy passes no stream, and reads at once.
     if device_type::host_reachable(snapshot.device.device_type) {
         copy::host_read(&snapshot, &copy::Streams::NONE)?;
@@ -128,7 +128,7 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
 /// The dtype of a tensor as NumPy's object.
 pub fn dtype_of(this: This) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
-    this.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+    this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
     let named = match bits_of_foreign(&snapshot) {
         Some(_) => ml_dtype(this.python, &snapshot)?,
         None => dtype_name(this.python, snapshot.dtype)?,

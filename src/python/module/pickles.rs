@@ -42,7 +42,7 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
     let clone = detached(python, from.nbytes()?, || copy::clone(from, order, CPU, OPTIONS))?;
     // SAFETY: a fresh block.
     let clone = unsafe { Held::new(python, clone) };
-    clone.read(RULES, snapshot)?;
+    clone.live().read(RULES, snapshot)?;
     Ok(Some(clone))
 }
 
@@ -55,7 +55,7 @@ method!(
     tobytes, |this, call| (/ order *) {
         let (python, order) = (call.python, call.order(order)?);
         let mut snapshot = Snapshot::new();
-        this.read(Options::DEFAULT.rules(), &mut snapshot)?;
+        this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         let _copy = dense(python, &mut snapshot, order)?;
         let first = snapshot.first().cast_const().cast();
         let first = if snapshot.empty { c"".as_ptr() } else { first };
@@ -116,7 +116,7 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; live objects.
     unsafe {
-        this.read(Options::DEFAULT.rules(), &mut snapshot)?;
+        this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         if !device_type::host_reachable(snapshot.device.device_type) {
             let text = format_args!(
                 "cannot pickle a Tensor on '{}': copy it by to('cpu') first",
@@ -130,7 +130,7 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
         }
         let flags = snapshot.flags & READ_ONLY;
         let copy = dense(python, &mut snapshot, Order::K)?;
-        let block = copy.as_ref().map_or(this.block(), Held::block);
+        let block = copy.as_ref().map_or(this.live(), Held::live).block();
         let bytes = view::bytes(&snapshot, block, flags);
         let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
         let memory = match protocol {
@@ -193,7 +193,7 @@ unsafe fn describe(
     }
     // SAFETY: a live block; arrays of `ndim` values.
     unsafe {
-        memory.read(RULES, out)?;
+        memory.live().read(RULES, out)?;
         let (data, nbytes, read_only) = (out.first(), out.nbytes()?, out.flags & READ_ONLY);
         if !layout::is_contiguous(out.shape(), out.strides(), Order::A) {
             return Err(error("the buffer has gaps"));

@@ -63,7 +63,7 @@ method!(
     /// >>> complex(dlpack_rs.full(1, 2.0))
     /// (2+0j)
     __complex__ as "complex", |this, call| (/ *) {
-        match this.description().dtype.code {
+        match this.live().description().dtype.code {
             code if code == DLDataTypeCode::kDLComplex as u8 => {
                 only(this, "complex", Python::PyExc_TypeError)
             }

@@ -6,11 +6,12 @@
 //! those of the tensor that lives on.
 
 use core::ffi::c_void;
+use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
 use super::exchange::wanted;
-use crate::abi::{DLDataType, DLDevice, DLTensor};
+use crate::abi::{DLDevice, DLTensor};
 use crate::copy::CopyPolicy;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
@@ -20,7 +21,7 @@ pub use crate::python::type_of;
 use crate::python::wrap::release;
 use crate::python::{Object, Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
-use crate::tensor::{Versioned, convert};
+use crate::tensor::{Versioned, convert, share};
 use crate::validate::{Level, Rules, Snapshot};
 
 /// The members after Python's object header.
@@ -79,41 +80,68 @@ impl This {
         unsafe { type_of(self.object) }
     }
 
+    /// Its tensor.
+    #[inline]
+    pub fn live(&self) -> Live<'_> {
+        // SAFETY: live, and nobody sees an object that is not filled.
+        unsafe { Live::new(self.python, (*payload(self.object)).tensor.unwrap_unchecked()) }
+    }
+
+    /// A tensor that was made here as an object of the same type.
+    pub fn like(self, tensor: Held) -> Result<Owned> {
+        // SAFETY: the type holds a tensor.
+        unsafe { tensor.object(self.kind()) }
+    }
+}
+
+/// A tensor of ours that is kept live.
+#[derive(Clone, Copy)]
+pub struct Live<'a> {
+    /// Python.
+    pub python: Python,
+    block: NonNull<Block>,
+    keeper: PhantomData<&'a Block>,
+}
+
+impl<'a> Live<'a> {
+    /// # Safety
+    /// The block is live as long as the result.
+    #[inline]
+    pub unsafe fn new(python: Python, block: NonNull<Block>) -> Live<'a> {
+        Live { python, block, keeper: PhantomData }
+    }
+
     /// Its block.
     #[inline]
     pub fn block(self) -> NonNull<Block> {
-        // SAFETY: live, and nobody sees an object that is not filled.
-        unsafe { (*payload(self.object)).tensor.unwrap_unchecked() }
+        self.block
     }
 
-    /// Its tensor, borrowed.
+    /// The tensor, borrowed.
     #[inline]
     pub fn tensor(self) -> Versioned {
-        Block::versioned(self.block())
+        Block::versioned(self.block)
     }
 
-    /// The description of its tensor, which nobody changes.
+    /// Its description, which nobody changes.
     #[inline]
-    pub fn description(&self) -> &DLTensor {
+    pub fn description(self) -> &'a DLTensor {
         // SAFETY: live.
         unsafe { &(*self.tensor().as_ptr()).dl_tensor }
     }
 
-    /// A tensor that was made here, with `byte_offset` 0 where it has addresses, as an object of
-    /// the same type.
-    ///
-    /// # Safety
-    /// `tensor` is a live block of ours, with one reference to give.
-    pub unsafe fn like(self, tensor: Versioned) -> Result<Owned> {
-        // SAFETY: the caller's word.
-        unsafe { Held::new(self.python, tensor).object(self.kind()) }
-    }
-
-    /// Reads and checks its tensor.
+    /// Reads and checks it.
     #[inline(never)]
     pub fn read(self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
         // SAFETY: live.
         unsafe { snapshot.read_managed(self.tensor().as_ptr(), rules) }
+    }
+
+    /// One more reference.
+    #[inline]
+    pub fn share(self) -> Result<Held> {
+        // SAFETY: live; the reference is ours.
+        unsafe { Ok(Held::new(self.python, share::retain(self.tensor())?)) }
     }
 }
 
@@ -232,27 +260,10 @@ impl Held {
         Ok(Held(python, import(python, unsafe { Object::new(object) }, &wanted(device, policy))?))
     }
 
-    /// Reads and checks it.
-    #[inline(never)]
-    pub fn read(&self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
-        // SAFETY: a live block.
-        unsafe { snapshot.read_managed(self.1.as_ptr(), rules) }
-    }
-
     /// The tensor, whose reference stays here.
-    pub fn tensor(&self) -> Versioned {
-        self.1
-    }
-
-    /// The block.
-    pub fn block(&self) -> NonNull<Block> {
-        self.1.cast()
-    }
-
-    /// Its element type.
-    pub fn dtype(&self) -> DLDataType {
-        // SAFETY: a live block.
-        unsafe { (*self.1.as_ptr()).dl_tensor.dtype }
+    pub fn live(&self) -> Live<'_> {
+        // SAFETY: a live block of ours.
+        unsafe { Live::new(self.0, self.1.cast()) }
     }
 
     /// Gives the reference to `take`, or releases it where that fails.

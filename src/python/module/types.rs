@@ -1,15 +1,103 @@
-//! The types of the module, made once per interpreter and kept in its record.
+//! The functions of the module, and its types, which are made once per interpreter and kept in its
+//! record. Docstrings stand with the methods (`method!`); their examples are run as tests.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null};
 
+use super::failure::{slot, wrong};
 use super::spec::*;
-use super::{attributes, buffer, methods, scalars, set, tensor, values, views, writes};
+use super::{attributes, buffer, copies, exchange, makes, numpy, pickles, scalars};
+use super::{set, tensor, values, views, writes};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::{Error, Result, Status::*};
 use crate::python::capsule::EXCHANGE_API;
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, home};
+
+/// Documentation of the module.
+pub const MODULE: &str = "\
+DLPack tensors of any producer, and copies of them.\n\
+\n\
+A dtype is the name of its type: 'float32', 'bfloat16', 'float8_e4m3fn', 'bool', 'float32x4'; \
+or\n\
+the type of NumPy, ml_dtypes, PyTorch or Python that has that name, as np.float32 and int.\n\
+A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or the pair (type, id) of\n\
+__dlpack_device__.\0";
+
+/// Documentation of the type.
+pub const TENSOR: &str = "\
+A tensor in shared memory. Made by from_dlpack, asarray, zeros, full and empty.\n\
+\n\
+Any library imports it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
+float(), complex() and bool() return the value of a tensor with one element. There is no\n\
+arithmetic, no ==, no in and no hash. The garbage collector does not traverse a Tensor: memory\n\
+that refers back to it, through an array that owns objects, is never collected.\0";
+
+/// Functions of the module.
+pub static FUNCTIONS: [MethodDef; 7] = [
+    exchange::from_dlpack(),
+    makes::asarray(),
+    makes::from_numpy(),
+    makes::empty(),
+    makes::zeros(),
+    makes::full(),
+    MethodDef::END,
+];
+
+/// Methods of the type.
+pub static METHODS: [MethodDef; 35] = [
+    MethodDef::new("__dlpack__\0", exchange::dlpack, DLPACK.as_bytes()),
+    exchange::__dlpack_device__(),
+    numpy::__array__(),
+    pickles::__copy__(),
+    pickles::__deepcopy__(),
+    pickles::__reduce_ex__(),
+    pickles::_rebuild().of_type(),
+    copies::copy(),
+    copies::contiguous(),
+    copies::is_contiguous(),
+    copies::to(),
+    makes::astype(),
+    writes::fill(),
+    writes::copy_from(),
+    writes::equal(),
+    writes::max_diff(),
+    views::reshape(),
+    views::broadcast_to(),
+    views::permute(),
+    views::transpose(),
+    views::swapaxes(),
+    views::flip(),
+    views::squeeze(),
+    views::unsqueeze(),
+    views::view(),
+    views::read_only(),
+    numpy::numpy(),
+    values::memoryview(),
+    pickles::tobytes(),
+    scalars::__complex__(),
+    scalars::__floor__(),
+    scalars::__ceil__(),
+    values::tolist(),
+    values::item(),
+    MethodDef::END,
+];
+
+const DLPACK: &str = "\
+__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n\
+A capsule with the tensor, for a consumer's from_dlpack.\n\n\
+>>> 'dltensor_versioned' in str(dlpack_rs.zeros(3).__dlpack__(max_version=(1, 0)))\n\
+True\0";
+
+slot!(
+    /// `tp_new`: there is no tensor without memory.
+    refuse_new, "Tensor",
+    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
+        const USE: &str =
+            "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
+        Err(wrong(this.python, "Tensor", USE))
+    }
+);
 
 /// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
 pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
@@ -44,10 +132,10 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     // The function pointers of a list of slots are data to C.
     let slots = [
         TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::tp_new, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
         TypeSlot::new(Slot::tp_repr, values::repr as *const c_void),
-        TypeSlot::new(Slot::tp_doc, methods::TENSOR.as_ptr().cast()),
-        TypeSlot::new(Slot::tp_methods, (&raw const methods::METHODS).cast()),
+        TypeSlot::new(Slot::tp_doc, TENSOR.as_ptr().cast()),
+        TypeSlot::new(Slot::tp_methods, (&raw const METHODS).cast()),
         TypeSlot::new(Slot::tp_getset, (&raw const attributes::ATTRIBUTES).cast()),
         TypeSlot::new(Slot::tp_members, members.as_ptr().cast()),
         TypeSlot::new(Slot::mp_subscript, views::subscript as *const c_void),
@@ -77,7 +165,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
 fn lender_type(python: Python) -> Result<Owned> {
     let slots = [
         TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::tp_new, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
         TypeSlot::new(Slot::bf_getbuffer, buffer::get as *const c_void),
         TypeSlot::new(Slot::bf_releasebuffer, buffer::release as *const c_void),
         TypeSlot::END,

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::arguments::method;
 use super::attributes::text;
 use super::failure::{done, slot};
-use super::tensor::{Held, This};
+use super::tensor::This;
 use super::types;
 use crate::abi::*;
 use crate::dtype;
@@ -18,12 +18,11 @@ use crate::print::{self, Description, Elements, PrintOptions};
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python};
 use crate::reader::Reader;
-use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
 
 /// Reads the tensor of an object whose elements have values.
 pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {
-    this.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)?;
+    this.live().read(Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)?;
     dtype::legal(snapshot.dtype)
 }
 
@@ -149,8 +148,7 @@ method!(
     /// 3
     memoryview, |this, call| (/ *) {
         let python = call.python;
-        let shared = share::retain(this.tensor());
-        let lender = Held::new(python, shared?).object(types::lender(python)?)?;
+        let lender = this.live().share()?.object(types::lender(python)?)?;
         required(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );
@@ -176,7 +174,7 @@ slot!(
     /// `repr(t)`: the description, and the values as NumPy prints them.
     repr, "Tensor.__repr__", |this| -> Owned {
         let mut snapshot = Snapshot::new();
-        this.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+        this.live().read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
         let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
         let mut page = Page { memory: NonNull::dangling(), room: 0, nbytes: 0 };
         write(&snapshot, &mut page).map_err(failed)?;

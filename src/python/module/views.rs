@@ -1,11 +1,10 @@
 //! Views: `t[...]` and the methods for another shape, order or type of the same memory.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
 
 use super::arguments::{self, Call, method};
 use super::failure::{done, no_element, slot, wrong};
-use super::tensor::{This, type_of};
+use super::tensor::{Held, Live, This, type_of};
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::{Error, Result, Status::*};
@@ -13,35 +12,24 @@ use crate::layout::MAX_NDIM;
 use crate::python::raise::required;
 use crate::python::words::given;
 use crate::python::{Owned, PyObject, Python};
-use crate::tensor::block::Block;
-use crate::tensor::{Versioned, view};
+use crate::tensor::view;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{ALL_AXES, Step, View};
 
 /// The view of `object` that the steps of `change` make.
 fn view_of(this: This, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Owned> {
-    // SAFETY: the object holds its block meanwhile; the view is ours.
-    unsafe { this.like(viewed(this.block(), change)?) }
+    this.like(viewed(this.live(), change)?)
 }
 
-/// As [`view_of`], of a block and as a tensor.
-///
-/// # Safety
-/// `block` is live.
-pub unsafe fn viewed(
-    block: NonNull<Block>,
-    change: &mut dyn FnMut(&mut View) -> Result<()>,
-) -> Result<Versioned> {
+/// As [`view_of`], of any tensor of ours.
+pub fn viewed(from: Live, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Held> {
     let mut snapshot = Snapshot::new();
-    let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
-    // SAFETY: the caller's word.
-    unsafe {
-        snapshot.read_managed(Block::versioned(block).as_ptr(), rules)?;
-        let (base, mut changed) = view::start(&mut snapshot);
-        changed.fold = !opaque_handle(base.device.device_type);
-        change(&mut changed)?;
-        view::share(&changed, block, &base)
-    }
+    from.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+    let (base, mut changed) = view::start(&mut snapshot);
+    changed.fold = !opaque_handle(base.device.device_type);
+    change(&mut changed)?;
+    // SAFETY: a live block; the view is ours.
+    unsafe { Ok(Held::new(from.python, view::share(&changed, from.block(), &base)?)) }
 }
 
 /// The view of one step.
@@ -162,7 +150,7 @@ fn axes(this: This, wanted: *mut PyObject, step: fn(i32) -> Step<'static>) -> Re
         return self::step(this, step(ALL_AXES));
     }
     let mut room = [0; MAX_NDIM];
-    let ndim = i64::from(this.description().ndim);
+    let ndim = i64::from(this.live().description().ndim);
     let mut chosen = 0u64;
     for &axis in arguments::shape(this.python, wanted, &mut room)? {
         let dim = if axis < 0 { axis + ndim } else { axis };
@@ -210,16 +198,16 @@ slot!(
 ///
 /// # Safety
 /// `key` is a live object.
-pub unsafe fn chosen(this: This, name: &'static str, key: *mut PyObject) -> Result<Versioned> {
+pub unsafe fn chosen(this: This, name: &'static str, key: *mut PyObject) -> Result<Held> {
     let python = this.python;
     // SAFETY: the caller's word.
     unsafe {
         let several = arguments::is_a(python, key, arguments::TUPLE);
         let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
         let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
-        let ndim = i64::from(this.description().ndim);
+        let ndim = i64::from(this.live().description().ndim);
         let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
-        viewed(this.block(), &mut |view| {
+        viewed(this.live(), &mut |view| {
             let mut at = Position { name, axis: 0, left: ndim - used, dotted: false };
             (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
         })
@@ -314,7 +302,7 @@ slot!(
 slot!(
     /// `tp_iter`: one after the other along the first axis.
     iterate, "iter", |this| -> Owned {
-        match this.description().ndim {
+        match this.live().description().ndim {
             1.. => required(this.python.PySeqIter_New(this.as_ptr())),
             _ => {
                 const WHAT: &str = "of a Tensor without axes; item() gives its value";
@@ -327,7 +315,7 @@ slot!(
 slot!(
     /// `mp_length` and `sq_length`: the first extent.
     length, "len", |this| -> isize {
-        let &DLTensor { ndim, shape, .. } = this.description();
+        let &DLTensor { ndim, shape, .. } = this.live().description();
         match ndim {
             1.. => Ok(shape.read() as isize),
             _ => Err(wrong(this.python, "len", "of a Tensor without axes")),

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 
 use super::arguments::{Call, Number, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
-use super::tensor::{Held, This};
+use super::tensor::{Held, Live, This};
 use super::values;
 use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
@@ -21,7 +21,6 @@ use crate::error::{Arg, Error, Result};
 use crate::layout::Order;
 use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python, detached};
-use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
@@ -48,10 +47,7 @@ impl Scalar {
         Scalar { bits: [0; 2], dtype: DLDataType { code: kDLUInt as u8, bits: 8, lanes: 1 } };
 
     /// Writes it to every element.
-    ///
-    /// # Safety
-    /// `dst` is live.
-    pub unsafe fn fill(&self, python: Python, dst: Versioned) -> Result<()> {
+    pub fn fill(&self, dst: Live) -> Result<()> {
         let mut bytes = [0u8; 16];
         let nbytes = dtype::padded_bytes(self.dtype) as usize;
         // Of small integers the bytes that count, in the machine's order.
@@ -61,12 +57,10 @@ impl Scalar {
         bytes.iter_mut().zip(all).for_each(|(to, from)| *to = from);
         let value = Value { place: bytes.as_ptr(), dtype: self.dtype, dtype_arg: ARGS[0] };
         let mut snapshot = Snapshot::new();
-        // SAFETY: the caller's word, and a value of our own.
-        unsafe {
-            snapshot.read_managed(dst.as_ptr(), Rules::COPY)?;
-            let fill = || cast::fill(value, dst, ARGS, OPTIONS);
-            detached(python, snapshot.nbytes()?, fill)
-        }
+        dst.read(Rules::COPY, &mut snapshot)?;
+        // SAFETY: live, and a value of our own.
+        let fill = || unsafe { cast::fill(value, dst.tensor(), ARGS, OPTIONS) };
+        detached(dst.python, snapshot.nbytes()?, fill)
     }
 }
 
@@ -133,17 +127,17 @@ fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<Scalar> {
 /// Writes a value, a number or anything that is a tensor, to the elements of `dst`.
 ///
 /// # Safety
-/// `dst` is live and ours, `value` a live object.
-pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Result<()> {
+/// `value` is a live object.
+pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
+    let (python, dtype) = (dst.python, dst.description().dtype);
     // SAFETY: the caller's word.
     unsafe {
-        let dtype = (*dst.as_ptr()).dl_tensor.dtype;
         if Number::of(python, value).is_some() {
-            return scalar(python, value, dtype)?.fill(python, dst);
+            return scalar(python, value, dtype)?.fill(dst);
         }
         match Held::of(python, value) {
-            Ok(src) => broadcast(python, &src, dst),
-            Err(failure) => other_number(python, value, dtype, failure)?.fill(python, dst),
+            Ok(src) => broadcast(src.live(), dst),
+            Err(failure) => other_number(python, value, dtype, failure)?.fill(dst),
         }
     }
 }
@@ -181,45 +175,29 @@ unsafe fn other_number(
 
 /// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
 /// there are fewer axes. Further axes of extent 1 in front are left out, as NumPy leaves them.
-///
-/// # Safety
-/// Both are live.
-unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Result<()> {
-    // SAFETY: the caller's word.
-    let pair = unsafe { read([src.tensor(), dst], ARGS) }?;
+fn broadcast(src: Live, dst: Live) -> Result<()> {
+    let pair = read([src, dst], ARGS)?;
     let (from, to) = (pair.src.shape(), pair.dst.shape());
-    // SAFETY: the caller's word.
-    unsafe {
-        if from == to {
-            return write(python, src.tensor(), dst, OPTIONS);
-        }
-        let further = from.len().saturating_sub(to.len());
-        let ones = from.iter().take(further).all(|&extent| extent == 1);
-        let view = viewed(src.block(), &mut |view| {
-            for _ in 0..if ones { further } else { 0 } {
-                view.apply(&Step::Squeeze { axis: 0 })?;
-            }
-            view.apply(&Step::Expand { shape: to })
-        });
-        let view = Held::new(python, view?);
-        write(python, view.tensor(), dst, OPTIONS)
+    if from == to {
+        return write(src, dst, OPTIONS);
     }
+    let further = from.len().saturating_sub(to.len());
+    let ones = from.iter().take(further).all(|&extent| extent == 1);
+    let view = viewed(src, &mut |view| {
+        for _ in 0..if ones { further } else { 0 } {
+            view.apply(&Step::Squeeze { axis: 0 })?;
+        }
+        view.apply(&Step::Expand { shape: to })
+    })?;
+    write(view.live(), dst, OPTIONS)
 }
 
 /// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
 /// and devices are: only the CPU converts, so other memory is copied to the host.
 /// `options` are [`OPTIONS`], but for how numbers are converted.
-///
-/// # Safety
-/// Both are live.
-pub unsafe fn write(
-    python: Python,
-    src: Versioned,
-    dst: Versioned,
-    options: &Options,
-) -> Result<()> {
-    // SAFETY: the caller's word.
-    let pair = unsafe { read([src, dst], ARGS) }?;
+pub fn write(src: Live, dst: Live, options: &Options) -> Result<()> {
+    let python = src.python;
+    let pair = read([src, dst], ARGS)?;
     let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
     let nbytes = pair.dst.nbytes()?;
     if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
@@ -236,25 +214,20 @@ pub unsafe fn write(
         }
         false => detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)),
     };
-    // SAFETY: a fresh block, and the caller's word.
-    unsafe {
-        let between = Held::new(python, between?);
-        if on_host(from) {
-            write(python, src, between.tensor(), options)?;
-        }
-        write(python, between.tensor(), dst, options)
+    // SAFETY: a fresh block.
+    let between = unsafe { Held::new(python, between?) };
+    if on_host(from) {
+        write(src, between.live(), options)?;
     }
+    write(between.live(), dst, options)
 }
 
 /// Reads a source and a destination, or two that are compared.
-///
-/// # Safety
-/// Both are live.
 #[inline(never)]
-unsafe fn read([src, dst]: [Versioned; 2], args: [Arg; 2]) -> Result<Pair> {
+fn read([src, dst]: [Live; 2], args: [Arg; 2]) -> Result<Pair> {
     let mut pair = Pair::new(args);
-    // SAFETY: the caller's word.
-    unsafe { pair.read(Given { src, dst }, Rules::COPY) }?;
+    // SAFETY: both are live.
+    unsafe { pair.read(Given { src: src.tensor(), dst: dst.tensor() }, Rules::COPY) }?;
     Ok(pair)
 }
 
@@ -267,8 +240,7 @@ slot!(
         if value.is_null() {
             return Err(wrong(this.python, SET, "cannot delete elements"));
         }
-        let view = Held::new(this.python, chosen(this, SET, key)?);
-        assign(this.python, view.tensor(), value)
+        assign(chosen(this, SET, key)?.live(), value)
     }
 );
 
@@ -283,7 +255,7 @@ method!(
     copy_from, |this, call| (value / *) {
         let python = call.python;
         let src = Held::of(python, value)?;
-        broadcast(python, &src, this.tensor())?;
+        broadcast(src.live(), this.live())?;
         Ok(none(python))
     }
 );
@@ -300,11 +272,11 @@ method!(
             && let Ok(src) = Held::of(python, value)
         {
             let mut snapshot = Snapshot::new();
-            src.read(Rules::COPY, &mut snapshot)?;
+            src.live().read(Rules::COPY, &mut snapshot)?;
             values::single(&snapshot, "fills with exactly one element; use copy_from()")?;
         }
         python.PyErr_Clear();
-        assign(python, this.tensor(), value)?;
+        assign(this.live(), value)?;
         Ok(none(python))
     }
 );
@@ -357,7 +329,7 @@ unsafe fn compared(
     // SAFETY: the caller's word; the other one is held meanwhile.
     unsafe {
         let other = Held::of(this.python, other)?;
-        let pair = read([this.tensor(), other.tensor()], [Arg::tensor, Arg::other])?;
+        let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
         detached(this.python, pair.src.nbytes()?, || compare(&pair))
     }
 }
