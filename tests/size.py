@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 UNWIND = [
-    "On Linux it has no unwind tables (57 KB), because no exception may unwind through it. Profilers",
+    "On Linux it has no unwind tables (some 60 KB), because no exception may unwind through it. Profilers",
     "and debuggers that need them (`perf record --call-graph dwarf`) see the running function but not",
     "its callers; a build with debug information (`CARGO_PROFILE_RELEASE_DEBUG=1`) keeps them.",
 ]

@@ -300,7 +300,6 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The conversion by a table of the values of all one-byte sources, `nbytes` each.
-    #[inline(never)] // a separate frame: stacks may be small
     pub fn tabulated<'t>(&self, nbytes: usize, table: &'t mut Table) -> Pipeline<'t>
     where
         'a: 't,

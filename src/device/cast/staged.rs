@@ -25,7 +25,6 @@ pub(super) fn pays(cast: &Cast) -> bool {
 ///
 /// # Safety
 /// As [`super::run`], on the calling thread.
-#[inline(never)] // a separate frame: stacks may be small
 pub(super) unsafe fn convert(cast: &Cast, pipeline: &Pipeline) -> bool {
     let [from, to] = [cast.src, cast.dst].map(|side| side.kind.nbytes());
     let most = (PIECE >> from.max(to).trailing_zeros()).min(cast.plan.count() as usize);
