@@ -115,7 +115,7 @@ pub(super) type Room = MaybeUninit<Options>;
 ///
 /// # Safety
 /// `options` is NULL or a live options struct.
-#[inline(never)]
+#[inline]
 pub(super) unsafe fn copy_options(
     options: *const dlrs_copy_options,
     argument: Arg,
@@ -123,6 +123,22 @@ pub(super) unsafe fn copy_options(
     room: &mut Room,
 ) -> Result<&Options> {
     platform::cancellation_point();
+    if options.is_null() {
+        return Ok(&Options::DEFAULT);
+    }
+    // SAFETY: the caller's word.
+    unsafe { given_options(options, argument, more, room) }
+}
+
+/// # Safety
+/// As [`copy_options`].
+#[inline(never)]
+unsafe fn given_options(
+    options: *const dlrs_copy_options,
+    argument: Arg,
+    more: u32,
+    room: &mut Room,
+) -> Result<&Options> {
     let mut given = MaybeUninit::uninit();
     // SAFETY: the caller's word.
     let Some(options) = (unsafe { arg::usual_options(options, argument, &mut given) })? else {
