@@ -43,6 +43,9 @@ fn release(tensor: Tensor) {
     unsafe { dlrs_release(tensor) }
 }
 
+/// One address: Miri gives a function several.
+static COUNT: unsafe extern "C" fn(*mut c_void) = count;
+
 unsafe extern "C" fn count(context: *mut c_void) {
     // SAFETY: the tests attach it with a counter.
     unsafe { (*context.cast::<AtomicUsize>()).fetch_add(1, Relaxed) };
@@ -128,12 +131,12 @@ fn references_and_chains() {
             let counter = if order == DLRS_BEFORE_FREE { &before } else { &after };
             for _ in 0..3 {
                 assert_eq!(
-                    dlrs_attach(tensor, Some(count), context(counter), order, null_mut()),
+                    dlrs_attach(tensor, Some(COUNT), context(counter), order, null_mut()),
                     0
                 );
             }
-            assert_eq!(dlrs_detach(tensor, Some(count), context(counter), null_mut()), 0);
-            assert_eq!(dlrs_attach(more, Some(count), context(counter), order, null_mut()), 0);
+            assert_eq!(dlrs_detach(tensor, Some(COUNT), context(counter), null_mut()), 0);
+            assert_eq!(dlrs_attach(more, Some(COUNT), context(counter), order, null_mut()), 0);
         }
         assert_eq!(dlrs_set_flags(tensor, DLPACK_FLAG_BITMASK_READ_ONLY, 0, null_mut()), 0);
         assert_eq!(dlrs_set_user_data(tensor, context(&before), null_mut()), 0);
@@ -189,7 +192,7 @@ fn legacy_and_boxes() {
     let counter = AtomicUsize::new(0);
     // SAFETY: as above.
     let bare = unsafe { &raw const (*lent).tensor.dl_tensor };
-    let wrapped = made!(dlrs_tensor_wrap(bare, 0, Some(count), context(&counter)));
+    let wrapped = made!(dlrs_tensor_wrap(bare, 0, Some(COUNT), context(&counter)));
     release(wrapped);
     assert_eq!((counter.into_inner(), freed(lent)), (1, 0));
 }
@@ -259,7 +262,7 @@ fn one_tensor_on_three_threads() {
     let (ran, own) = (AtomicUsize::new(0), [const { AtomicUsize::new(0) }; 3]);
     let tensor = fresh();
     // SAFETY: a live tensor, and counters that outlive it.
-    unsafe { dlrs_attach(tensor, Some(count), context(&ran), DLRS_AFTER_FREE, null_mut()) };
+    unsafe { dlrs_attach(tensor, Some(COUNT), context(&ran), DLRS_AFTER_FREE, null_mut()) };
     let mine: Vec<Mine> = (0..3).map(|_| Mine(made!(dlrs_retain(tensor)))).collect();
     release(tensor);
     std::thread::scope(|scope| {
@@ -274,9 +277,9 @@ fn one_tensor_on_three_threads() {
                         let (flag, own) = (DLPACK_FLAG_BITMASK_READ_ONLY, context(own));
                         assert_eq!(dlrs_set_flags(more, flag, 0, null_mut()), 0);
                         let order = round % 2;
-                        assert_eq!(dlrs_attach(more, Some(count), own, order, null_mut()), 0);
+                        assert_eq!(dlrs_attach(more, Some(COUNT), own, order, null_mut()), 0);
                         if round > 0 {
-                            assert_eq!(dlrs_detach(more, Some(count), own, null_mut()), 0);
+                            assert_eq!(dlrs_detach(more, Some(COUNT), own, null_mut()), 0);
                         }
                     }
                     release(more);

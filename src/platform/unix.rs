@@ -160,7 +160,7 @@ fn affinity() -> usize {
     0
 }
 
-#[cfg(not(target_os = "android"))]
+#[cfg(not(any(target_os = "android", miri)))]
 unsafe extern "C" {
     // The libc crate does not have them for Linux.
     fn pthread_setcancelstate(state: c_int, former: *mut c_int) -> c_int;
@@ -169,7 +169,7 @@ unsafe extern "C" {
 
 /// Ends the calling thread here, if it was cancelled: the caller holds nothing.
 pub fn cancellation_point() {
-    #[cfg(not(target_os = "android"))]
+    #[cfg(not(any(target_os = "android", miri)))]
     // SAFETY: no precondition.
     unsafe {
         pthread_testcancel();
@@ -177,10 +177,10 @@ pub fn cancellation_point() {
 }
 
 /// Whether the calling thread could be cancelled.
-#[cfg(not(target_os = "android"))] // which has no pthread_cancel
+#[cfg(not(any(target_os = "android", miri)))] // which has no pthread_cancel
 pub(super) struct Cancellation(c_int);
 
-#[cfg(not(target_os = "android"))]
+#[cfg(not(any(target_os = "android", miri)))]
 impl Cancellation {
     /// From now on pthread_cancel waits: whoever joins threads would leave at that point, and they
     /// would go on with what lies on its stack.
@@ -200,10 +200,10 @@ impl Cancellation {
     }
 }
 
-#[cfg(target_os = "android")]
+#[cfg(any(target_os = "android", miri))]
 pub(super) struct Cancellation;
 
-#[cfg(target_os = "android")]
+#[cfg(any(target_os = "android", miri))]
 impl Cancellation {
     pub(super) fn hold() -> Cancellation {
         Cancellation
