@@ -50,7 +50,7 @@ static void forwards(int32_t status, const char *kind) {
 }
 
 /* Where the remedy of a status does not apply, the message has the one for the case. */
-#define NAME "dlrs_" "cast." /* which the library may lack: features/run.sh asks for names */
+#define NAME "dlrs_" "cast." /* which the library may lack: features/run.sh searches for names */
 #define CAST "Convert with " NAME
 #define REMEDY(text, call) remedy(__LINE__, (t_before(), call), text)
 static void remedy(int line, dlrs_status status, const char *text) {

@@ -75,7 +75,7 @@ const NO_OPTIONS: dlrs_alloc_options = dlrs_alloc_options {
     strides: null(),
 };
 
-/// Passes what a description and options ask for to `then`, and names the argument at fault.
+/// Passes the request of a description and options to `then`, and names the argument at fault.
 ///
 /// # Safety
 /// `options` is NULL or a live options struct; the prototype's strides are NULL or live.

@@ -186,7 +186,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
     }
 }
 
-/// What an import asks for.
+/// The checked options of an import.
 ///
 /// # Safety
 /// `options` is NULL or a live options struct whose pointers are NULL or live.

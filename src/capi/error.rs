@@ -141,7 +141,7 @@ pub(crate) fn run_given<const N: usize>(
     body: impl FnOnce() -> Result<()>,
 ) -> dlrs_status {
     if arg::wrong(&pointers) {
-        let again = pointers;
+        let again = pointers; // so that those of a usual call stay in registers
         return report_wrong(function, error, &again);
     }
     run(function, error, body)

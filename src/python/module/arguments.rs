@@ -171,7 +171,7 @@ impl Call<'_> {
         // SAFETY: they begin behind the two numbers.
         let mut next = unsafe { self.text.add(2) };
         core::iter::from_fn(move || {
-            // SAFETY: nobody asks for more than there are.
+            // SAFETY: the caller reads no more than there are.
             unsafe {
                 let name = CStr::from_ptr(next.cast());
                 next = next.add(name.count_bytes() + 1);
