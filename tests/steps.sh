@@ -31,6 +31,9 @@ may_be_absent() { # may_be_absent STEP
   return 1
 }
 cd "$(dirname "$0")/.." || exit 1
+# What steps print is read here: without colours, whatever the environment asks for.
+unset FORCE_COLOR CLICOLOR_FORCE
+export NO_COLOR=1 CARGO_TERM_COLOR=never PY_COLORS=0
 jobs=${STEP_JOBS:-$(nproc)}
 [ -n "${STEP_JOBS:-}" ] || [ "$jobs" -le 4 ] || jobs=4
 steps=("$@") summary=() reasons=()
