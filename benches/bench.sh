@@ -6,7 +6,7 @@
 # unchanged. torch may be missing there, and so may be the libraries of benches/peers,
 # which are built here (HPTT needs cmake, a C++ compiler and some minutes, once).
 set -eu
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 venv=${VENV:-$root/target/venv-bench}
 if [ -z "${VENV:-}" ]; then

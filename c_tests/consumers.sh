@@ -5,7 +5,7 @@
 #   each in C and C++, shared and static. Then checks for package managers.
 # One line a row; ends with `N passed, N failed`. A failed row's output comes before its line.
 set -uo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+root=$(CDPATH='' cd "$(dirname "$0")/.." && pwd) || exit 1
 missing=
 for tool in cargo:cargo cmake:cmake ninja:ninja-build make:make pkg-config:pkg-config gcc:gcc \
     g++:g++ readelf:binutils; do
@@ -252,7 +252,7 @@ embedded() { # in a project that scikit-build builds for a wheel: that one's fil
   cmake -S "$work/embedding" -B "$work/embedding/b" -G Ninja -DSKBUILD=2 "${cargo_dir[@]}"
   cmake --build "$work/embedding/b"
   cmake --install "$work/embedding/b" --prefix "$work/embedding/installed"
-  [ "$(cd "$work/embedding/installed" && find . ! -type d)" = ./ext/libext.so ]
+  [ "$(CDPATH='' cd "$work/embedding/installed" && find . ! -type d)" = ./ext/libext.so ]
   fails sh -c "nm -D '$work/embedding/installed/ext/libext.so' | grep dlrs_"
 }
 subproject() { # installs what its programs need to run, and nothing else of ours

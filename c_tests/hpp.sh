@@ -4,7 +4,7 @@
 # reject invalid programs; and have a form of every C function. Arguments: INCLUDE LIBDIR.
 # CLANG names another clang++ to test as well, as clang++-22 of the newest libc++.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") && lib=$(realpath "${2:-target/lib}") || exit 1
 for tool in g++:g++ clang++:clang valgrind:valgrind python3:python3; do
   command -v "${tool%:*}" >/dev/null || { echo "hpp.sh needs ${tool%:*}: apt-get install ${tool#*:}"; exit 1; }

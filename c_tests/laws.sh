@@ -2,7 +2,7 @@
 # The laws that the release library's file can prove: laws.sh INCLUDE LIBDIR
 # DLRS_FEATURES are those it was built with, where they are not all.
 # Prints a line per law that fails, and closes with "N passed, N failed".
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 include=$1
 lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }

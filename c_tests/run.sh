@@ -5,9 +5,9 @@
 #   programs that take long are built by all of them and run by gcc as C11.
 # The last line is "N passed, N failed". NO_VALGRIND=1 leaves valgrind out, NO_LAWS=1 the laws of the
 # file, which an instrumented library breaks; CATALOGUE=1 lists the catalogue's rows.
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 [ $# -eq 2 ] || { echo "usage: run.sh INCLUDE LIBDIR"; exit 2; }
-include=$(cd "$1" && pwd) && libdir=$(cd "$2" && pwd) || exit 2
+include=$(CDPATH='' cd "$1" && pwd) && libdir=$(CDPATH='' cd "$2" && pwd) || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 jobs=$(nproc 2>/dev/null || echo 2)

@@ -2,7 +2,7 @@
 # Prints the names of include/exports.txt that a library with the Cargo features $DLRS_FEATURES has;
 # all of them if unset. A name belongs to its file, a file to its feature in src/capi/mod.rs.
 set -eu
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 [ -n "${DLRS_FEATURES+set}" ] || exec cat include/exports.txt
 features=" $(echo "$DLRS_FEATURES" | tr ',;' '  ') "
 case $features in # it has others

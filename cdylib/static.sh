@@ -13,7 +13,7 @@
 # CC, OBJCOPY, AR name the tools (CC with its options); ELF and PE.
 set -eu
 [ $# -eq 2 ] || { echo "usage: static.sh CARGO'S OUT"; exit 2; }
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 cc=${CC:-cc} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,7 +3,7 @@
 # and used from Python. Everything is written below target/. Only the first needs just Rust and a C
 # compiler; missing programs for the others are named, and these are left out.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 quiet() { "$@" >target/demo.log 2>&1 || { cat target/demo.log; exit 1; }; }
 has() { command -v "$1" >/dev/null; }
 left_out() { echo "   left out: $1 not installed"; }

@@ -5,7 +5,7 @@
 # "Needs: FILE PACKAGE ..." names. BLESS=1 rewrites the expected ones. Arguments: INCLUDE LIBDIR of a
 # built library (`make build` leaves them in target/include and target/lib).
 set -u
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1
 for tool in gcc g++ valgrind; do
   command -v "$tool" >/dev/null ||

@@ -3,7 +3,7 @@
 # folder. Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 enables them in any.
 # Debian's Rust lacks their runtimes.
 set -eu
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-$PWD/../target}/fuzz
 host=$(cargo -vV | sed -n 's/^host: //p')
 coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

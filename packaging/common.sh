@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: names, rows, reproducible archives.
 # shellcheck shell=bash disable=SC2034
 set -uo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
+root=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 cd "$root" || exit 1
 out=$root/target/packages
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)

@@ -20,7 +20,7 @@ in_wine() {
   local try status said=$out/said.txt
   for try in 1 2 3; do
     status=0
-    (cd "$(dirname "$1")" && "$wine" "$@") >"$said" || status=$?
+    (CDPATH='' cd "$(dirname "$1")" && "$wine" "$@") >"$said" || status=$?
     if [ $status -ne 1 ] || [ -s "$said" ]; then break; fi
     echo "wine did not start $(basename "$1") ($try of 3 times)" | tee -a "$out/again.txt" >&2
   done

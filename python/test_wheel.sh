@@ -2,7 +2,7 @@
 # Tests the wheel that wheel.sh has built: the laws of its library, then the package itself in a new
 # environment that knows neither this checkout nor Rust. Prints how long an import takes.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 here=$PWD/target/wheel
 wheel=$(ls "$here"/*.whl)
 python=$(examples/python/venv.sh)

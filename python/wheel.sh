@@ -2,7 +2,7 @@
 # Builds the wheel into target/wheel, with a library that any Linux since glibc 2.17 (2014) loads:
 # zig links it against stubs of that version, auditwheel checks it and names the wheel.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 here=$PWD/target/wheel
 machine=$(uname -m)
 python=$(examples/python/venv.sh)

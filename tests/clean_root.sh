@@ -7,7 +7,7 @@
 # debootstrap (Ubuntu: mmdebstrap); the root is created once, below target/clean, and unpacked for
 # each run.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH='' cd "$(dirname "$0")/.."
 suite=${1:-bookworm}
 shift || true
 goals=() variables=()

@@ -2,7 +2,7 @@
 # Checks of the sources: rustfmt, clippy, rustdoc, shellcheck. One line each, after its output. Ends
 # with "lint: N passed, N failed".
 set -uo pipefail
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0
@@ -14,7 +14,9 @@ row() { # row NAME COMMAND...
     failed=$((failed + 1)); tail -n 60 "$log"; echo "FAIL  $name"
   fi
 }
-in_fuzz() { (cd fuzz && "$@"); }
+# An exported CDPATH sends a relative `cd` elsewhere, and lets it print where.
+cd_without_cdpath() { grep -nE '\$\(cd |cd "\$\(dirname' "$@" | grep -v "CDPATH='' cd "; }
+in_fuzz() { (CDPATH='' cd fuzz && "$@"); }
 absent() { # absent NAME PACKAGE
   echo "lint, $1: not run, because package $2 is not installed"
 }
@@ -61,6 +63,7 @@ if command -v shellcheck >/dev/null; then
   # Scripts by their names, and those without an extension by their first line.
   mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run)
   row "shellcheck" shellcheck -x -S warning "${scripts[@]}"
+  row "cd and CDPATH" eval '! cd_without_cdpath "${scripts[@]}"'
 else
   absent shellcheck shellcheck
 fi

@@ -3,7 +3,7 @@
 # Borrows; with several seeds, which decide where threads are interrupted; and the copy engine's
 # kernels at the levels in plain Rust, some minutes. Needs a nightly toolchain with
 # Miri (rustup component add miri --toolchain nightly). The last line lists what was run.
-cd "$(dirname "$0")/.." || exit 2
+CDPATH='' cd "$(dirname "$0")/.." || exit 2
 cargo=${CARGO:-cargo}
 if ! "$cargo" +nightly miri --version >/dev/null 2>&1; then
     echo "miri: not run: cargo +nightly miri does not answer"

@@ -5,7 +5,7 @@
 # two processors (240); SEED repeats a run. One line a job, with its processor time, which is less
 # where other work runs concurrently; ends with "random: N passed, N failed".
 set -uo pipefail
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 export RANDOM_SECONDS=${RANDOM_SECONDS:-240}
 SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 export SEED CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}

@@ -10,7 +10,7 @@
 #   SETUP=no    nothing is installed
 #   SETUP=all   also optional programs of the tests (which print what was not run, and why)
 set -u
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 tools=$PWD/target/tools
 PATH=$PATH:$HOME/.cargo/bin:$tools/bin
 cargo=${CARGO:-cargo} python=${PYTHON:-python3}

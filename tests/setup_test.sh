@@ -2,7 +2,7 @@
 # tests/setup.sh on simulated machines: PATH is one folder, with an apt-get, a sudo and an id that
 # record their arguments. Ends with `setup: N passed, N failed`.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0

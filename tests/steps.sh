@@ -30,7 +30,7 @@ may_be_absent() { # may_be_absent STEP
   done
   return 1
 }
-cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/.." || exit 1
 # What steps print is read here: without colours, whatever the environment asks for.
 unset FORCE_COLOR CLICOLOR_FORCE
 export NO_COLOR=1 CARGO_TERM_COLOR=never PY_COLORS=0

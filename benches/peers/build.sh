@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds target/peers/release/libdlpack_rs_peers.so: without HPTT where that fails.
 set -eu
-cd "$(dirname "$0")"
+CDPATH='' cd "$(dirname "$0")"
 build() {
     "${CARGO:-cargo}" build --release --locked --quiet --target-dir ../../target/peers "$@"
 }

@@ -4,10 +4,10 @@
 #   (faults.c) as C and as C++; this library passes it without a violation, through the program that
 #   loads a shared library; the program's options; its rules are those of the Python kit.
 # The last line is "N passed, N failed".
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 [ $# -eq 2 ] || { echo "usage: run.sh INCLUDE LIBDIR"; exit 2; }
-include=$(cd "$1" && pwd) && libdir=$(cd "$2" && pwd) || exit 2
-root=$(cd "$here/../.." && pwd)
+include=$(CDPATH='' cd "$1" && pwd) && libdir=$(CDPATH='' cd "$2" && pwd) || exit 2
+root=$(CDPATH='' cd "$here/../.." && pwd)
 kit=$root/conform
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

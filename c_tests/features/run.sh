@@ -4,7 +4,7 @@
 # headers that compile and declare these exports, passes the C tests that call no other function, and
 # reports missing features. Arguments: INCLUDE [FEATURES...], each a list as "cuda print".
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
 shift $(($# > 0))
 [ $# -gt 0 ] || set -- "" "cuda print"

@@ -12,7 +12,7 @@
 # Without cargo and gcc an earlier `build` in target/cuda or target/rocm is used, so that a machine
 # with only a driver and Python suffices.
 # Closes with "N passed, N failed", or "not run: ..." and exit status 3.
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
 here=c_tests/gpu
 vendor=$1

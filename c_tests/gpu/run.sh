@@ -4,12 +4,12 @@
 #   order of streams, batches, and what is recorded for tensors, in C and C++; the sweep of failing driver calls; threads;
 #   drivers that are missing, broken, or lack a function; the catalogue, batches and the sweep once more under valgrind (not with NO_VALGRIND=1).
 # FAULTS_STEP=N sweeps every N-th code only, FAULTS_STEP=1 all of them everywhere. The last line is "N passed, N failed".
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]"; exit 2; }
-include=$(cd "$1" && pwd) && lib=$(cd "$2" && pwd) || exit 2
+include=$(CDPATH='' cd "$1" && pwd) && lib=$(CDPATH='' cd "$2" && pwd) || exit 2
 if [ -n "$3" ]; then
     mkdir -p "$3"
-    out=$(cd "$3" && pwd)
+    out=$(CDPATH='' cd "$3" && pwd)
     shift 3
 else
     shift 2

@@ -6,7 +6,7 @@
 #   $PYTHON or target/ has (torch's and TVM's), or that LAYOUT_HEADERS names.
 # Ends with "layout: N passed, N failed".
 set -uo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd) || exit 1
 include=$(realpath "${1:-$root/target/include/dlpack}") && lib=$(realpath "${2:-$root/target/lib}")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

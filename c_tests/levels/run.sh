@@ -5,7 +5,7 @@
 # it is shipped, with these and one more function. Arguments: INCLUDE, and a folder for programs and
 # library that are then not run, for tests/avx512.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/levels
 if [ $# -gt 1 ]; then

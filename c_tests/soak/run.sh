@@ -1,9 +1,9 @@
 #!/bin/sh
 # Random operations on four threads for so long: run.sh INCLUDE LIBDIR SECONDS [SEED [THREADS]]
 # The last line is "N passed, N failed"; soak.c documents the operations and measurements.
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 [ $# -ge 3 ] || { echo "usage: run.sh INCLUDE LIBDIR SECONDS [SEED [THREADS]]"; exit 2; }
-include=$(cd "$1" && pwd) && libdir=$(cd "$2" && pwd) || exit 2
+include=$(CDPATH='' cd "$1" && pwd) && libdir=$(CDPATH='' cd "$2" && pwd) || exit 2
 shift 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

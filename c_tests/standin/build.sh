@@ -3,7 +3,7 @@
 #   OUT/cuda/libcuda.so.1   OUT/hip5/libamdhip64.so.5   OUT/hip6/...6   OUT/hip7/...7
 # and their objects in OUT/objects, from which `drop` links a driver that lacks one function:
 #   build.sh --drop OUT FACE SYMBOL FOLDER
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 face_name() { # what the library of a face is called
     case $1 in
     cuda) echo libcuda.so.1 ;;

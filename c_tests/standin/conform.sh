@@ -2,7 +2,7 @@
 # Compares the stand-in with a recorded real driver: conform.sh TRACE STANDIN RECORDED
 # TRACE is the program, RECORDED its output on a real driver. One check per call.
 [ $# -eq 3 ] || { echo "usage: conform.sh TRACE STANDIN RECORDED"; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 "$1" "$2" "$root/src/device/gpu/kernels.ptx" >"$work/here" || { echo "0 passed, 1 failed"; exit 1; }

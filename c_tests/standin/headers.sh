@@ -5,7 +5,7 @@
 # NVIDIA's come from PyPI wheels, AMD's from Debian's libamdhip64-dev, from /opt/rocm, and from the
 # wheel of triton where $PYTHON has it; none are kept. Folders of other versions of HIP can be named.
 # Closes with "N passed, N failed".
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 work=$1
 python=${PYTHON:-python3}
 passed=0

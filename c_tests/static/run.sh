@@ -3,9 +3,9 @@
 # It uses nothing of libm, exports nothing, and its tensors outlive the plugin that it was linked
 # into. One line a row; ends with "static: N passed, N failed".
 set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 [ $# -eq 2 ] || { echo "usage: run.sh INCLUDE LIBDIR"; exit 2; }
-include=$(cd "$1" && pwd) && library=$(cd "$2" && pwd)/libdlpack_rs.a || exit 2
+include=$(CDPATH='' cd "$1" && pwd) && library=$(CDPATH='' cd "$2" && pwd)/libdlpack_rs.a || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0

@@ -3,7 +3,7 @@
 # tvm-ffi and, where it is installed, PyTorch. Arguments: INCLUDE LIBDIR of a built library, then
 # pytest's.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 include=$(realpath "${1:-$here/../../target/include}")
 lib=$(realpath "${2:-$here/../../target/lib}")
 shift $(($# < 2 ? $# : 2))
@@ -24,7 +24,7 @@ pybind11=$("$python" -c 'import pybind11; print(pybind11.get_include())')
 # nanobind is compiled once for each of its versions and Pythons.
 work=$here/../../target/bindings
 mkdir -p "$work"
-work=$(cd "$work" && pwd)
+work=$(CDPATH='' cd "$work" && pwd)
 archive=$work/nanobind-$("$python" -c 'import nanobind; print(nanobind.__version__)')$suffix.o
 if [ ! -e "$archive" ]; then
   g++ -std=c++17 -O1 -fPIC -fvisibility=hidden -fno-strict-aliasing -I"$headers" \

@@ -2,7 +2,7 @@
 # Runs the MPI examples, in C and in Python, with Open MPI and with MPICH, as far as installed:
 # run.sh INCLUDE LIBDIR of a built library. Ends with "mpi: N passed, N failed".
 set -uo pipefail
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -2,7 +2,7 @@
 # Builds the oneAPI example against the dpctl wheel's headers and runs it on a oneAPI device that
 # Intel's wheels make of the CPU. Arguments as for examples/run.sh.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1
 here=examples/oneapi venv=target/oneapi
 if ! cmp -s "$here/requirements.txt" "$venv/installed"; then

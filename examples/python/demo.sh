@@ -6,10 +6,10 @@
 # NumPy and tvm-ffi are installed into target/venv; PyTorch, JAX and TensorFlow are used if the
 # environment has them: see venv.sh for another environment.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 python=$("$here/venv.sh" "$here/requirements.txt")
 if [ $# -gt 0 ]; then
-    DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+    DLPACK_RS_LIBRARY=$(CDPATH='' cd "$(dirname "$1")" && pwd)/$(basename "$1")
     export DLPACK_RS_LIBRARY
 fi
 exec "$python" "$here/demo.py"

@@ -7,7 +7,7 @@
 # changed, it gets the packages of all of them. VENV selects another folder, which is then left
 # unchanged.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 if [ -n "${VENV:-}" ]; then
     echo "$VENV/bin/python"
     exit 0
@@ -19,7 +19,7 @@ if ! "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 
     exit 1
 fi
 mkdir -p "$venv"
-venv=$(cd "$venv" && pwd)
+venv=$(CDPATH='' cd "$venv" && pwd)
 # One at a time, where several tests use it.
 if command -v flock >/dev/null; then
     exec 9>"$venv.lock"
@@ -35,7 +35,7 @@ mkdir -p "$asked"
 changed=
 for file in "$@"; do
     # By its path, so that a new version replaces the former.
-    copy=$asked/$(cd "$(dirname "$file")" && pwd | cksum | tr -d ' ')-$(basename "$file")
+    copy=$asked/$(CDPATH='' cd "$(dirname "$file")" && pwd | cksum | tr -d ' ')-$(basename "$file")
     if ! cmp -s "$file" "$copy"; then
         cp "$file" "$copy.new"
         changed="$changed $copy"

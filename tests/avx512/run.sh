@@ -8,7 +8,7 @@
 # apt-get cannot download Debian's; ENGINE, names of tests/engine's tests (or none), and PROGRAMS,
 # of C programs, to run these alone. Ends with `avx512: N passed, M failed`.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 work=target/avx512 bochs=${BOCHS:-bochs} busybox=/bin/busybox boot=/usr/lib/ISOLINUX/isolinux.bin
 linux32=/usr/lib/syslinux/modules/bios/ldlinux.c32 vga=/usr/share/vgabios/vgabios.bin
 bios=/usr/share/bochs/BIOS-bochs-latest missing=

@@ -7,8 +7,8 @@
 set -u
 [ $# -ge 1 ] || { echo "usage: hiprtc.sh WORK [LIBDLPACK_RS]"; exit 2; }
 ours=$(realpath "${2:-target/lib/libdlpack_rs.so}")
-mkdir -p "$1" && work=$(cd "$1" && pwd) || exit 2
-cd "$(dirname "$0")/../.." || exit 1
+mkdir -p "$1" && work=$(CDPATH='' cd "$1" && pwd) || exit 2
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 passed=0 failed=0
 # shellcheck disable=SC2016 # apt-get's own words
 site=$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Label: Debian' | head -n 1)

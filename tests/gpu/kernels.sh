@@ -4,7 +4,7 @@
 # source. BLESS=1 rewrites kernels.ptx. Needs no GPU; python3 with venv, network for pip; hiprtc is
 # in Debian's libamdhip64-5.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 gpu=src/device/gpu venv=target/gpu-venv passed=0 failed=0
 result() { # result STATUS WHAT
   if [ "$1" -eq 0 ]; then passed=$((passed + 1)); echo "pass  $2"

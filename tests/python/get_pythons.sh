@@ -10,7 +10,7 @@
 # Existing files are not downloaded again. Exit 3: there is no Debian mirror.
 set -eu
 mkdir -p "$1/apt/lists/partial" "$1/apt/archives/partial" "$1/debs" "$1/root" "$1/src" "$1/bin"
-folder=$(cd "$1" && pwd)
+folder=$(CDPATH='' cd "$1" && pwd)
 shift
 debug="" free=""
 for word; do

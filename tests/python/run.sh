@@ -3,7 +3,7 @@
 #
 #   run.sh [LIBRARY [PYTEST_ARGUMENTS...]]      default: target/lib/libdlpack_rs.so
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 examples=$here/../../examples/python
 python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt")
 if ! "$examples/venv.sh" "$here/requirements-pyright.txt" >/dev/null; then
@@ -11,7 +11,7 @@ if ! "$examples/venv.sh" "$here/requirements-pyright.txt" >/dev/null; then
     rm -f "$here"/../../target/venv/asked/*-requirements-pyright.txt.new
 fi
 if [ $# -gt 0 ]; then
-    DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+    DLPACK_RS_LIBRARY=$(CDPATH='' cd "$(dirname "$1")" && pwd)/$(basename "$1")
     export DLPACK_RS_LIBRARY
     shift
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs each reproducer in the environment of its library: run.sh VENVS (target/interop)
-here=$(cd "$(dirname "$0")" && pwd)
-venvs=$(cd "${1:-$here/../../../target/interop}" && pwd) || exit 1
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
+venvs=$(CDPATH='' cd "${1:-$here/../../../target/interop}" && pwd) || exit 1
 cd "$here" || exit 1
 for program in *_*.py; do
     case $program in
