@@ -15,6 +15,8 @@ HOST = $(shell PATH='$(PATH)' $(CARGO) -vV | sed -n 's/^host: //p')
 # anything else: SETUP=yes, no or all (tests/setup.sh). Rust may be where rustup puts it, CMake and
 # ninja where tests/setup.sh does.
 export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
+# Scripts import what lies beside them, and what is installed for them.
+unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH PYTHONSAFEPATH
 
 .DEFAULT_GOAL = help
 .PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
