@@ -9,8 +9,8 @@ compared with expected.txt, which --bless rewrites; a run of all systems writes 
 from it docs/interop.md. A system that cannot be installed counts as failed.
 --fast: the systems that `make test` runs, without environments that take long to install. --tidy:
 environments are removed after use, which needs at most 10 GB instead of 23. --ci: as --tidy, with
-new environments and a time limit; both write to target. Prints the reason if nothing can run at
-all.
+new environments and a time limit, after which systems are not run instead of failed; both write to
+target. Prints the reason if nothing can run at all.
 """
 
 import datetime
@@ -34,6 +34,7 @@ EXPECTED = HERE / "expected.txt"
 SECONDS = 300  # for all checks of a system
 PIP_SECONDS = 600  # for its environment
 CI_SECONDS = 25 * 60  # for all systems
+LATE = "no time was left"
 CI_ROOM = 12_000_000_000  # bytes free: the largest environment, and pip's unpacked files
 PINNED_FOR = ((3, 11), "Linux", "x86_64")  # where the versions in systems/ are available
 
@@ -184,6 +185,9 @@ def conclude(results, counts, ci):
             file.write_text(text)
     passed, failed = counts
     missing = ", ".join(name for name, found in results.items() if "why" in found)
+    late = ", ".join(name for name, found in results.items() if found.get("why") == LATE)
+    if late:
+        not_run(LATE, of=f", {late}")
     print(f"interop: {passed} passed, {failed} failed{missing and f'; not run: {missing}'}")
     return failed > 0 or passed == 0
 
@@ -203,21 +207,21 @@ def why_not(venvs):
     return ""
 
 
-def not_run(why):
+def not_run(why, of=""):
     """A line that tests/steps.sh parses."""
-    print(f"interop: not run, because {why}")
+    print(f"interop{of}: not run, because {why}")
     return 0
 
 
 def exchange(name, system, deadline, tidy):
     """A system's data for the matrix: version, {check: (result, text)}, why it could not run."""
-    started, python, why = time.monotonic(), None, "no time was left"
+    started, found = time.monotonic(), {"version": "not run", "outcomes": {}, "why": LATE}
     if not deadline.over():
-        python, why = environment(system, deadline, tidy)
-    if python is None:
-        found = {"version": "not run", "outcomes": {}, "why": why}
-    else:
-        found = dict(zip(("version", "outcomes"), run(name, python, deadline)))
+        python, found["why"] = environment(system, deadline, tidy)
+        if python is not None:
+            found = dict(zip(("version", "outcomes"), run(name, python, deadline)))
+        if deadline.over() and ("why" in found or found["outcomes"].pop("time", None)):
+            found["why"] = LATE
     return {**found, "seconds": time.monotonic() - started}
 
 
@@ -230,7 +234,7 @@ def compare(name, found, bless, counts):
         if not fine:
             wrong.append(f"  {check}: {result}: {text} (expected {expected.get(check)})")
     lost = [] if bless or "why" in found else [check for check in expected if check not in outcomes]
-    counts[1] += len(lost) + ("why" in found)
+    counts[1] += len(lost) + (found.get("why", LATE) != LATE)
     good, bad = len(outcomes) - len(wrong), len(wrong) + len(lost)
     if lost:
         wrong.append(f"  not run: {', '.join(lost)}")
