@@ -107,7 +107,7 @@ pub fn wrong<const N: usize>(all: &[Pointer; N]) -> bool {
 }
 
 /// Refuses the first of all pointer arguments that is NULL and must not be, else the first that is
-/// not aligned.
+/// not aligned. For what several functions share: one of its own names its pointers to `run_given`.
 #[inline(always)]
 pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
     if wrong(&all) {

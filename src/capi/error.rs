@@ -132,7 +132,9 @@ pub(crate) fn run(
     }
 }
 
-/// As [`run`], for a function with pointers: a wrong one is reported first.
+/// As [`run`], for a function with several pointers: a wrong one is reported first, by one function
+/// for all. [`arg::pointers`] is for what several functions call from their bodies, and for what
+/// runs after the usual case has been tried; of one pointer alone, [`arg::required`] is enough.
 #[inline(always)]
 pub(crate) fn run_given<const N: usize>(
     function: &'static str,

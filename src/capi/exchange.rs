@@ -6,7 +6,7 @@ use core::ptr::{null, null_mut};
 use super::alloc::dlrs_tensor_new_like;
 use super::arg;
 use super::error::{dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
-use super::error::{dlrs_status, run};
+use super::error::{dlrs_status, run, run_given};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::{Object, PyObject, Python, exchange};
@@ -113,12 +113,13 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
     out: *mut *const DLPackExchangeAPI,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_exchange_api_from_type", error, || {
+    // SAFETY: NULL or a variable of the caller.
+    unsafe { clear(out) };
+    let kind = r#type.cast::<PyObject>();
+    let pointers = [arg::need(kind, Arg::r#type), arg::need(out, Arg::out)];
+    run_given("dlrs_exchange_api_from_type", error, pointers, || {
         // SAFETY: the caller's word.
         unsafe {
-            clear(out);
-            let kind = r#type.cast::<PyObject>();
-            arg::pointers([arg::need(kind, Arg::r#type), arg::need(out, Arg::out)])?;
             let kind = arg::required(kind, Arg::r#type)?;
             let header =
                 exchange::of_type(Python::get()?, Object::new(kind.as_ptr())).of(Arg::r#type)?;

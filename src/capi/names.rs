@@ -4,7 +4,7 @@ use core::ffi::c_char;
 use core::fmt;
 
 use super::arg::{self, Pointer};
-use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
+use super::error::{Text, dlrs_error, dlrs_status, run_given, run_quoting};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::{device_type, dtype};
@@ -53,11 +53,8 @@ unsafe fn formatted(
     error: *mut dlrs_error,
     write: &mut dyn FnMut(&mut Text) -> fmt::Result,
 ) -> dlrs_status {
-    run(function, error, || {
-        arg::pointers([
-            arg::need_if(capacity > 0, buffer, Arg::buffer),
-            arg::may(nbytes, Arg::nbytes),
-        ])?;
+    let room = arg::need_if(capacity > 0, buffer, Arg::buffer);
+    run_given(function, error, [room, arg::may(nbytes, Arg::nbytes)], || {
         // SAFETY: the caller's word.
         unsafe { write_text(buffer, capacity, nbytes, write) }
     })

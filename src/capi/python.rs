@@ -376,15 +376,13 @@ pub unsafe extern "C" fn dlrs_py_import(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_import", error, || {
+    let object = object.cast::<PyObject>();
+    let (from, given) = (arg::need(object, Arg::object), arg::may(options, Arg::options));
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = [from, given, unsafe { arg::result(out, Arg::out) }];
+    run_given("dlrs_py_import", error, pointers, || {
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
-            let object = object.cast::<PyObject>();
-            arg::pointers([
-                arg::need(object, Arg::object),
-                arg::may(options, Arg::options),
-                arg::result(out, Arg::out),
-            ])?;
             let out = Out::judged(out);
             let mut room = MaybeUninit::uninit();
             let options =

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::DLDevice;
 use crate::error::{Arg, Of};
 use crate::python::stream::{self, Stream};
@@ -35,9 +35,8 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
     sync: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_from_py", error, || {
-        let (out_arg, sync_arg): (Arg, Arg) = (Arg::out, Arg::sync);
-        arg::pointers([arg::need(out, out_arg), arg::need(sync, sync_arg)])?;
+    let pointers = [arg::need(out, Arg::out), arg::need(sync, Arg::sync)];
+    run_given("dlrs_stream_from_py", error, pointers, || {
         let found = stream::from_python(number, device.device_type).of(Arg::number)?;
         let (handle, wait) = match found {
             Stream::NoSync => (null_mut(), 0),

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_given};
 use super::python::{asked, dlrs_py_request, give};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
@@ -43,15 +43,13 @@ pub unsafe extern "C" fn dlrs_py_wrap(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_wrap", error, || {
-        let owner = owner.cast::<PyObject>();
+    let owner = owner.cast::<PyObject>();
+    let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
+    // SAFETY: NULL or a variable of the caller.
+    let pointers = [from, kept, unsafe { arg::result(out, Arg::out) }];
+    run_given("dlrs_py_wrap", error, pointers, || {
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
-            arg::pointers([
-                arg::need(tensor, Arg::tensor),
-                arg::need(owner, Arg::owner),
-                arg::result(out, Arg::out),
-            ])?;
             let owner = arg::required(owner, Arg::owner)?;
             let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
             Out::clear(out).set(Block::versioned(made));
@@ -85,16 +83,14 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_export_desc", error, || {
-        let owner = owner.cast::<PyObject>();
+    let owner = owner.cast::<PyObject>();
+    let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
+    // SAFETY: NULL or a variable of the caller.
+    let result = unsafe { arg::result(out, Arg::out) };
+    let pointers = [from, kept, arg::may(request, Arg::request), result];
+    run_given("dlrs_py_export_desc", error, pointers, || {
         // SAFETY: the preface's contract for every pointer; live objects.
         unsafe {
-            arg::pointers([
-                arg::need(tensor, Arg::tensor),
-                arg::need(owner, Arg::owner),
-                arg::may(request, Arg::request),
-                arg::result(out, Arg::out),
-            ])?;
             let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
             let mut room = MaybeUninit::uninit();
             let request = arg::usual_options(request, Arg::request, &mut room)?;
@@ -130,9 +126,8 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
     out: *mut dlrs_py_request,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_request_parse", error, || {
-        let named = !kwnames.is_null();
-        arg::pointers([arg::need_if(named, args, Arg::args), arg::need(out, Arg::out)])?;
+    let named = arg::need_if(!kwnames.is_null(), args, Arg::args);
+    run_given("dlrs_py_request_parse", error, [named, arg::need(out, Arg::out)], || {
         // SAFETY: the preface's contract for every pointer; what Python has passed.
         unsafe {
             let given = arg::size(out, Arg::out)?;
