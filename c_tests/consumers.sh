@@ -166,6 +166,35 @@ system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake a
     -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include" 2>"$work/said"
   grep -F libdlpack-dev "$work/said"
 }
+folders() { # folders LIBDIR INCLUDEDIR [CMAKE-ARGUMENT...]: a prefix with a blank, a strict umask
+  local at=$work/folders to="$work/folders/to here" found flags
+  rm -rf "$at"
+  cmake -S "$root" -B "$at/b" -G Ninja "${cargo_dir[@]}" -DCMAKE_INSTALL_PREFIX="$to" \
+    -DCMAKE_INSTALL_LIBDIR="${1/PREFIX/$to}" -DCMAKE_INSTALL_INCLUDEDIR="${2/PREFIX/$to}" "${@:3}"
+  cmake --build "$at/b"
+  (umask 077; cmake --install "$at/b")
+  [ -z "$(find "$to" -type f ! -perm -444)" ] # folders follow the umask, as with any CMake project
+  mv "$at/b" "$at/built" # from here on, only what is installed
+  found=$(dirname "$(find "$to" -name dlpack_rsConfig.cmake)")
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(f LANGUAGES C)' \
+    'find_package(dlpack_rs REQUIRED)' 'foreach(kind shared static)' \
+    "add_executable(\${kind} $root/examples/c/hello.c)" \
+    'target_link_libraries(${kind} PRIVATE dlpack_rs::dlpack_rs_${kind})' \
+    'endforeach()' >"$at/CMakeLists.txt"
+  cmake -S "$at" -B "$at/c" -G Ninja -Ddlpack_rs_DIR="$found"
+  cmake --build "$at/c"
+  flags=$(PKG_CONFIG_PATH=$found/../../pkgconfig pkg-config --cflags --libs dlpack_rs)
+  # pkg-config quotes for a shell.
+  eval "gcc '$root/examples/c/hello.c' $flags -Wl,-rpath,'$found/../..' -o '$at/hello'"
+  for program in "$at/c/shared" "$at/c/static" "$at/hello"; do
+    "$program" | diff "$root/examples/expected/c-hello.txt" -
+  done
+}
+folders_of_system_dlpack() {
+  mkdir -p "$work/its own/dlpack"
+  cp "$root/include/dlpack.h" "$work/its own/dlpack/"
+  folders lib include -DDLPACK_RS_INSTALL_DLPACK_H=OFF -DDLPACK_RS_SYSTEM_DLPACK="$work/its own"
+}
 own_dlpack_target() { # a project that has a dlpack::dlpack keeps its own
   mkdir "$work/own"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(own LANGUAGES NONE)' \
@@ -321,6 +350,17 @@ for feature in CUDA cuda2 -cuda all module "cast no"; do
     "-DDLPACK_RS_FEATURES=$feature"
 done
 row "dlpack.h left to the system" system_dlpack
+for libdir in lib "my lib" lib/../lib64 lib/x86_64-linux-gnu PREFIX/lib .; do
+  row "installed in $libdir, from a prefix with a blank" folders "$libdir" include
+done
+for includedir in "my include" PREFIX/inc .; do
+  row "headers in $includedir, from a prefix with a blank" folders "my lib" "$includedir"
+done
+for libdir in ../lib /elsewhere/lib; do
+  row "a libdir outside the prefix: refused" refuses "INSTALL_LIBDIR must be below the prefix" \
+    "-DCMAKE_INSTALL_LIBDIR=$libdir"
+done
+row "dlpack.h left to a system with blanks in its folder" folders_of_system_dlpack
 row "a project's own dlpack::dlpack stays" own_dlpack_target
 row "cargo: rustup's in the home, then PATH's; not CARGO_HOME's where that is not set" found_cargo
 row "no cargo: says what to install" no_cargo
