@@ -172,9 +172,9 @@ texts! {
     DLRS_MISALIGNED: "first element is not aligned as required",
         "Copy the tensor, or request a smaller alignment.";
     DLRS_DTYPE_CODE: "dtype code is unknown to DLPack 1.3",
-        "Use a dtype of dlpack_rs.h, the LAYOUT level, or raw bytes.";
+        "Use a code of dlpack.h; DLRS_LEVEL_LAYOUT and DLRS_COPY_RAW_BYTES accept any.";
     DLRS_DTYPE_BITS: "dtype bits are not legal for the code",
-        "Use a width that the type has: dlpack_rs.h lists the dtypes.";
+        "Use a width that the type has, such as that of float32.";
     DLRS_DTYPE_LANES: "dtype lanes are out of range", "Use 1 lane for scalars.";
     DLRS_SUBBYTE: "elements of a packed sub-byte type would start inside a byte",
         "Make a compact copy: DLPack has no bit offset.";
