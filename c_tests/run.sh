@@ -12,11 +12,17 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 jobs=$(nproc 2>/dev/null || echo 2)
 warnings="-Wall -Wextra -Wpedantic -Werror"
+# Command lines are texts here: relative paths have no blanks in them, wherever the checkout and the
+# temporary folder are.
+cd "$work" || exit 2
+ln -s "$include" include
+ln -s "$here" c_tests
 # The programs need the SONAME, which a build folder may lack.
-mkdir "$work/lib"
-cp "$libdir/libdlpack_rs.so" "$work/lib/libdlpack_rs.so" || exit 2
-ln -s libdlpack_rs.so "$work/lib/$("$here/../cdylib/soname.sh")"
-link="-L$work/lib -ldlpack_rs -Wl,-rpath,$work/lib -ldl -lpthread"
+mkdir lib
+cp "$libdir/libdlpack_rs.so" lib/libdlpack_rs.so || exit 2
+ln -s libdlpack_rs.so "lib/$("$here/../cdylib/soname.sh")"
+export LD_RUN_PATH="$work/lib"
+link="-Llib -ldlpack_rs -ldl -lpthread"
 passed=0
 failed=0
 
@@ -55,15 +61,15 @@ is_run_once() { case " $run_once " in *" $1 "*) ;; *) return 1 ;; esac; }
 
 # build COMPILER STANDARD LANGUAGE: all programs into $work/COMPILER-STANDARD/
 build() {
-    out=$work/$1-$2
+    out=$1-$2
     mkdir "$out"
     # The hooks are C in every build.
-    gcc -c -g -std=c11 $warnings "$here/inject.c" -o "$out/inject.o" || return 1
-    for source in "$here"/*.c; do
+    gcc -c -g -std=c11 $warnings c_tests/inject.c -o "$out/inject.o" || return 1
+    for source in c_tests/*.c; do
         name=$(basename "$source" .c)
         [ "$name" = inject ] && continue
         [ "$3" = c++ ] && is_c_only "$name" && continue
-        echo "$1 -x $3 -c -g -O1 -std=$2 $warnings -I$include -I$here $source -o $out/$name.o"
+        echo "$1 -x $3 -c -g -O1 -std=$2 $warnings -Iinclude -Ic_tests $source -o $out/$name.o"
     done | xargs -P "$jobs" -I{} sh -c '{}' || return 1
     for name in $programs; do
         [ "$3" = c++ ] && is_c_only "$name" && continue
@@ -79,16 +85,16 @@ build() {
 limit=${STEP_SECONDS:-300}
 run_all() { # run_all BUILD
     for name in $programs; do
-        [ -x "$work/$1/$name" ] || continue
+        [ -x "$1/$name" ] || continue
         [ "$1" != gcc-c11 ] && is_run_once "$name" && continue
         arguments=
         [ "$name" = catalogue ] && [ "${CATALOGUE:-0}" = 1 ] && [ "$1" = gcc-c11 ] && arguments=--list
-        MALLOC_PERTURB_=165 timeout "$limit" "$work/$1/$name" $arguments >"$work/log" 2>&1
-        count "$1 $name" $? "$work/log"
+        MALLOC_PERTURB_=165 timeout "$limit" "$1/$name" $arguments >log 2>&1
+        count "$1 $name" $? log
     done
-    cp "$work/lib/libdlpack_rs.so" "$work/copy.so"
-    timeout "$limit" "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
-    count "$1 lifecycle" $? "$work/log"
+    cp lib/libdlpack_rs.so copy.so
+    timeout "$limit" "$1/lifecycle" lib/libdlpack_rs.so ./copy.so >log 2>&1
+    count "$1 lifecycle" $? log
 }
 
 for combination in "gcc c99 c" "gcc c11 c" "clang c11 c" "g++ c++17 c++"; do
@@ -96,31 +102,31 @@ for combination in "gcc c99 c" "gcc c11 c" "clang c11 c" "g++ c++17 c++"; do
     [ -z "${ONLY:-}" ] || { programs=$ONLY; [ "$combination" = "gcc c11 c" ] || continue; }
     set -- $combination
     command -v "$1" >/dev/null || { echo "$1: not here"; continue; }
-    if build "$@" >"$work/build.log" 2>&1; then
+    if build "$@" >build.log 2>&1; then
         run_all "$1-$2"
     else
         echo "$combination: does not build"
-        cat "$work/build.log"
+        cat build.log
         failed=$((failed + 1))
     fi
 done
 
 # Exceptions need C++.
 if command -v g++ >/dev/null; then
-    if g++ -g -std=c++17 $warnings "-I$include" "-I$here" "$here/throw.cpp" \
-        "$work/gcc-c11/harness.o" "$work/gcc-c11/inject.o" $link -o "$work/throw" 2>"$work/log"; then
-        timeout "$limit" "$work/throw" >"$work/log" 2>&1
-        count throw $? "$work/log"
+    if g++ -g -std=c++17 $warnings -Iinclude -Ic_tests c_tests/throw.cpp gcc-c11/harness.o \
+        gcc-c11/inject.o $link -o throw 2>log; then
+        timeout "$limit" ./throw >log 2>&1
+        count throw $? log
     else
-        cat "$work/log"
+        cat log
         failed=$((failed + 1))
     fi
 fi
 
 if [ "${NO_LAWS:-0}" = 0 ]; then
-    "$here/laws.sh" "$include" "$libdir" >"$work/log" 2>&1
-    count laws $? "$work/log"
-    grep '^stripped' "$work/log"
+    "$here/laws.sh" "$include" "$libdir" >log 2>&1
+    count laws $? log
+    grep '^stripped' log
 fi
 
 # The program's allocator hooks stay in place: they forward to the one that valgrind watches.
@@ -137,11 +143,11 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         test_elements) arguments=100 ;;
         test_far) arguments=20 ;; # near: valgrind has not so many addresses
         test_platform) continue ;; # minutes: it walks as much memory as an address space has
-        lifecycle) arguments="$work/lib/libdlpack_rs.so $work/copy.so 1000" ;;
+        lifecycle) arguments="lib/libdlpack_rs.so ./copy.so 1000" ;;
         *) arguments= ;;
         esac
         echo "$name $arguments"
-    done >"$work/list"
+    done >list
     xargs -P "$jobs" -I{} sh -c '
         set -- {}
         name=$1
@@ -156,13 +162,13 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         timeout "${STEP_SECONDS:-900}" valgrind -q $exact --leak-check=full \
             --track-origins=yes --error-exitcode=9 --errors-for-leak-kinds=$kinds \
             --soname-synonyms=somalloc=nouserintercepts \
-            --log-file='"$work"'/$name.%p.errors '"$work"'/gcc-c11/$name "$@" >'"$work"'/$name.log 2>&1
-        echo $? >'"$work"'/$name.status' <"$work/list"
+            --log-file=$name.%p.errors gcc-c11/$name "$@" >$name.log 2>&1
+        echo $? >$name.status' <list
     for name in $programs lifecycle; do
-        [ -f "$work/$name.status" ] || continue
-        status=$(cat "$work/$name.status")
-        cat "$work/$name".*.errors | head -n 60
-        count "valgrind $name" "${status:-1}" "$work/$name.log"
+        [ -f "$name.status" ] || continue
+        status=$(cat "$name.status")
+        cat "$name".*.errors | head -n 60
+        count "valgrind $name" "${status:-1}" "$name.log"
     done
 fi
 

@@ -14,7 +14,7 @@ done
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 warn="-Wall -Wextra -Wpedantic -Werror -g"
-link="-L$lib -ldlpack_rs -Wl,-rpath,$lib"
+link=("-L$lib" -ldlpack_rs "-Wl,-rpath,$lib")
 passed=0 failed=0
 
 for source in examples/c/*.c examples/cpp/*.cpp; do
@@ -36,7 +36,7 @@ for source in examples/c/*.c examples/cpp/*.cpp; do
   check="valgrind -q --leak-check=full --error-exitcode=9"
   [ -z "$also" ] || check=
   # shellcheck disable=SC2086
-  if $compile $warn -I"$include" "$source" $link $also -o "$out/$name" >"$out/log" 2>&1 &&
+  if $compile $warn -I"$include" "$source" "${link[@]}" $also -o "$out/$name" >"$out/log" 2>&1 &&
      $check "$out/$name" >"$out/said" 2>"$out/log" &&
      { [ -z "${BLESS:-}" ] || cp "$out/said" "$expected"; } &&
      diff -u "$expected" "$out/said" >"$out/log" 2>&1; then

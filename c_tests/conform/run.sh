@@ -11,8 +11,11 @@ root=$(CDPATH='' cd "$here/../.." && pwd)
 kit=$root/conform
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
-warnings="-Wall -Wextra -Wpedantic -Wshadow -Werror"
-flags="-g -O1 $warnings -I$include -I$kit"
+# Relative, so that no blank is in it, wherever the checkout and the temporary folder are.
+cd "$work" || exit 2
+ln -s "$include" include
+ln -s "$kit" kit
+flags="-g -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -Iinclude -Ikit"
 passed=0
 failed=0
 row() { # row NAME COMMAND...

@@ -51,14 +51,14 @@ run() { # run PROGRAM: builds and runs it; leaves its output and exit status
   local name
   name=$bin/$(basename "$1" .c)
   # shellcheck disable=SC2086
-  gcc $flags "$1" "$bin/harness.o" "$bin/inject.o" "-L$lib" -ldlpack_rs "-Wl,-rpath,$lib" -ldl \
+  gcc $flags "-I$include" "$1" "$bin/harness.o" "$bin/inject.o" "-L$lib" -ldlpack_rs "-Wl,-rpath,$lib" -ldl \
     -lpthread -lm -o "$name" >"$name.log" 2>&1 &&
     MALLOC_PERTURB_=165 timeout 300 "$name" >"$name.log" 2>&1
   echo $? >"$name.status"
 }
 
 combination() { # combination FEATURES
-  local lib=$out/lib bin=$out/bin feature defines='' program programs='' left skipped=$long
+  local lib=$out/lib bin=$out/bin feature name defines='' program programs='' left skipped=$long
   export DLRS_FEATURES=$1
   for feature in cuda rocm python cast print vectors; do
     case " $1 " in *" $feature "*) ;; *) defines="$defines -DDLRS_NO_${feature^^}" ;; esac
@@ -95,10 +95,12 @@ combination() { # combination FEATURES
   done
   programs="$programs c_tests/features/left_out.c"
   rm -rf "${bin:?}" && mkdir "$bin"
-  flags="-g -O1 -std=c11 $warn $defines -I$include -Ic_tests"
-  # shellcheck disable=SC2086
-  gcc -c $flags c_tests/harness.c -o "$bin/harness.o" && gcc -c $flags c_tests/inject.c -o "$bin/inject.o"
-  export lib bin flags
+  flags="-g -O1 -std=c11 $warn $defines -Ic_tests"
+  for name in harness inject; do
+    # shellcheck disable=SC2086
+    gcc -c $flags "-I$include" "c_tests/$name.c" -o "$bin/$name.o"
+  done
+  export lib bin flags include
   export -f run
   # shellcheck disable=SC2086
   printf '%s\n' $programs | xargs -P "$jobs" -I{} bash -c 'run {}'
@@ -133,7 +135,8 @@ foreach(feature IN ITEMS cuda rocm python cast print vectors)
 endforeach()
 find_package(Threads REQUIRED)
 foreach(kind IN ITEMS shared static)
-  add_executable(\${kind} $PWD/c_tests/features/left_out.c $PWD/c_tests/harness.c $PWD/c_tests/inject.c)
+  add_executable(\${kind} "$PWD/c_tests/features/left_out.c" "$PWD/c_tests/harness.c"
+    "$PWD/c_tests/inject.c")
   target_include_directories(\${kind} PRIVATE "$PWD/c_tests" "$out/prefix/include/dlpack")
   target_link_libraries(\${kind} dlpack_rs::dlpack_rs_\${kind} Threads::Threads \${CMAKE_DL_LIBS})
 endforeach()
@@ -144,10 +147,11 @@ CMAKE
   PKG_CONFIG_PATH=$(echo "$out"/prefix/lib*/pkgconfig)
   export PKG_CONFIG_PATH
   [ "$(pkg-config --variable=features dlpack_rs)" = "$1" ] || return 1
-  # shellcheck disable=SC2046
-  gcc -Ic_tests $(pkg-config --cflags dlpack_rs) "-I$out/prefix/include/dlpack" \
-    c_tests/{features/left_out,harness,inject}.c $(pkg-config --libs dlpack_rs) -ldl -lpthread \
-    "-Wl,-rpath,$out/prefix/lib" -o "$out/by_pkg_config" && "$out/by_pkg_config"
+  local by=()
+  eval "by=($(pkg-config --cflags --libs dlpack_rs))" # blanks are escaped
+  gcc -Ic_tests "-I$out/prefix/include/dlpack" c_tests/{features/left_out,harness,inject}.c \
+    "${by[@]}" -ldl -lpthread "-Wl,-rpath,$out/prefix/lib" -o "$out/by_pkg_config" &&
+    "$out/by_pkg_config"
 }
 
 try "every set of features: the header declares what is exported" sets

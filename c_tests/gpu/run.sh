@@ -54,11 +54,12 @@ compile() { # compile PROGRAM SOURCE...
     ${CC:-gcc} -std=gnu11 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/.." "$@" -o "$out/$program" \
         -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl
 }
-shared="$here/gpu.c $here/../harness.c $here/../inject.c"
 compile test_standin "$here/../standin/test_standin.c" || exit 1
 compile test_gpu_backend "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
-for name in catalogue_d faults threads order ready batch batch_faults; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
+for name in catalogue_d faults threads order ready batch batch_faults; do
+    compile $name "$here/$name.c" "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
+done
 for name in gpu ../harness ../inject; do ${CC:-gcc} -std=gnu11 -g -O1 -I "$include" -I "$here/.." -c "$here/$name.c" -o "$out/$(basename $name).o" || exit 1; done
 ${CXX:-g++} -std=c++17 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/.." "$here/ready_hpp.cpp" "$out/gpu.o" "$out/harness.o" \
     "$out/inject.o" "$@" -o "$out/ready_hpp" -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl || exit 1

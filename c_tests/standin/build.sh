@@ -17,7 +17,7 @@ link_face() { # link_face OBJECTS FACE FOLDER FLAGS...
     shift 3
     mkdir -p "$folder"
     ${CXX:-g++} -shared -o "$folder/$(face_name "$face")" "$objects/$face.o" "$objects/core.o" \
-        "$objects/memory.o" "$objects/queue.o" $(ls "$objects"/launch*.o 2>/dev/null) \
+        "$objects/memory.o" "$objects/queue.o" "$objects/launch.o" \
         "-Wl,-soname,$(face_name "$face")" "$@" -lpthread
 }
 if [ "$1" = --drop ]; then
@@ -39,9 +39,7 @@ done
 for version in 5 6 7; do
     ${CC:-gcc} -std=gnu11 $flags -DSTANDIN_HIP=$version -c "$here/hip.c" -o "$objects/hip$version.o" || exit 1
 done
-if [ -f "$here/launch.cpp" ]; then
-    ${CXX:-g++} -std=c++17 -g -O2 -fPIC -fvisibility=hidden "$@" -c "$here/launch.cpp" -o "$objects/launch.o" || exit 1
-fi
+${CXX:-g++} -std=c++17 -g -O2 -fPIC -fvisibility=hidden "$@" -c "$here/launch.cpp" -o "$objects/launch.o" || exit 1
 for face in cuda hip5 hip6 hip7; do
     link_face "$objects" $face "$out/$face" "$@" || exit 1
 done
