@@ -31,9 +31,6 @@ may_be_absent() { # may_be_absent STEP
   return 1
 }
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
-# What steps print is read here: without colours, whatever the environment asks for.
-unset FORCE_COLOR CLICOLOR_FORCE
-export NO_COLOR=1 CARGO_TERM_COLOR=never PY_COLORS=0
 jobs=${STEP_JOBS:-$(nproc)}
 [ -n "${STEP_JOBS:-}" ] || [ "$jobs" -le 4 ] || jobs=4
 steps=("$@") summary=() reasons=()
@@ -102,6 +99,7 @@ start() { # start NUMBER
 }
 report() { # report NUMBER
   local step=${steps[$1]} log=$work/$1.log status seconds user system good bad reason word
+  sed -i $'s/\033\\[[0-9;]*m//g' "$log" # colours, where the environment asks for them
   [ "$jobs" -eq 1 ] || { printf '\n==== %s\n' "$step"; cat "$log"; }
   read -r status seconds user system <"$work/$1.status"
   read -r good bad < <(count "$log")

@@ -2,6 +2,7 @@
 # Builds the site of docs/ into target/site, without a warning, and checks it: pictures, the messages
 # of docs/status.md, links, search. Arguments: INCLUDE LIBDIR of a built library.
 set -euo pipefail
+export LC_ALL=C.UTF-8 # Sphinx does not start where the user's locale is not installed
 CDPATH='' cd "$(dirname "$0")/../.."
 include=${1:-target/include} lib=${2:-target/lib}
 mkdir -p target
