@@ -7,41 +7,32 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::round::Target;
-use super::steps::{self, Params, Run, Step};
+use super::simd::Blocks;
+use super::steps::{self, Params, Step};
 
-/// The AVX2 version of a step, if there is one.
-pub fn step(step: Step) -> Step {
-    let same = |other: &&(Step, Run)| core::ptr::fn_addr_eq(other.0.run, step.run);
-    match VECTORS.iter().find(same) {
-        Some(&(_, run)) => Step { run, ..step },
-        None => step,
-    }
+/// The AVX2 loop of a step, if there is one.
+pub fn blocks(step: &Step) -> Option<&'static Blocks> {
+    VECTORS.iter().find(|blocks| core::ptr::fn_addr_eq(blocks.of, step.run))
 }
 
-/// Blocks are read and written as bytes; the portable loop handles the rest.
 macro_rules! vectors {
     ($($name:ident: $from:ty => $to:ty, |$x:ident, $p:ident| $body:expr;)*) => {
-        static VECTORS: &[(Step, Run)] = &[$((steps::$name, {
+        static VECTORS: &[Blocks] = &[$({
             #[target_feature(enable = "avx2")]
-            fn blocks(src: &[u8], dst: &mut [u8], $p: &Params) {
+            unsafe fn run(src: *const u8, dst: *mut u8, n: usize, $p: &Params) {
                 let $p = &{ *$p }; // in registers
-                let (from, src) = src.as_chunks::<{ size_of::<$from>() }>();
-                let (to, dst) = dst.as_chunks_mut::<{ size_of::<$to>() }>();
-                for (from, to) in from.iter().zip(to) {
-                    // SAFETY: vectors are plain bytes; a block is as large as its vector.
-                    let $x: $from = unsafe { from.as_ptr().cast::<$from>().read_unaligned() };
+                let (src, dst) = (src.cast::<$from>(), dst.cast::<$to>());
+                for i in 0..n {
+                    // SAFETY: one of the caller's blocks; vectors are plain bytes.
+                    let $x: $from = unsafe { src.add(i).read_unaligned() };
                     let wide: $to = $body;
                     // SAFETY: as above.
-                    unsafe { to.as_mut_ptr().cast::<$to>().write_unaligned(wide) };
+                    unsafe { dst.add(i).write_unaligned(wide) };
                 }
-                (steps::$name.run)(src, dst, $p);
             }
-            fn run(src: &[u8], dst: &mut [u8], p: &Params) {
-                // SAFETY: `step` is called only if the processor has AVX2.
-                unsafe { blocks(src, dst, p) }
-            }
-            run as Run
-        })),*];
+            let sizes = [size_of::<$from>().ilog2() as u8, size_of::<$to>().ilog2() as u8];
+            Blocks { of: steps::$name.run, run, sizes }
+        }),*];
     };
 }
 
@@ -53,23 +44,30 @@ vectors! {
     F32_TO_F64: __m128 => __m256d, |x, _p| _mm256_cvtps_pd(x);
     F64_TO_F32: __m256d => __m128, |x, _p| _mm256_cvtpd_ps(x);
     F64_TO_F32_ODD: __m256d => __m128i, |x, _p| f64_to_f32_odd(x);
-    BOOL_TO_INT32: u64 => __m256i, |x, _p| _mm256_min_epu32(bytes(x), _mm256_set1_epi32(1));
     INT8_TO_INT32: u64 => __m256i, |x, p| {
         let shift = _mm_cvtsi32_si128(24 + (p.unused & 7) as i32);
         _mm256_sra_epi32(_mm256_sll_epi32(bytes(x), shift), shift)
     };
     UINT8_TO_INT32: u64 => __m256i, |x, p| {
-        _mm256_and_si256(bytes(x), _mm256_set1_epi32(0xff >> (p.unused & 7)))
+        let x = _mm256_and_si256(bytes(x), _mm256_set1_epi32(0xff >> (p.unused & 7)));
+        _mm256_min_epu32(x, _mm256_set1_epi32(p.most as i32))
     };
     INT16_TO_INT32: __m128i => __m256i, |x, _p| _mm256_cvtepi16_epi32(x);
     UINT16_TO_INT32: __m128i => __m256i, |x, _p| _mm256_cvtepu16_epi32(x);
-    INT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
-    UINT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepu32_epi64(x);
-    BYTE_TO_BOOL: __m256i => __m256i, |x, _p| _mm256_min_epu8(x, _mm256_set1_epi8(1));
+    INT32_TO_INT64: __m128i => __m256i, |x, p| {
+        _mm256_and_si256(_mm256_cvtepi32_epi64(x), _mm256_set1_epi64x(p.extended))
+    };
+    INT8_TO_INT8: __m256i => __m256i, |x, p| {
+        let x = _mm256_min_epu8(x, _mm256_set1_epi8(p.most as i8));
+        _mm256_and_si256(x, _mm256_set1_epi8(p.mask as i8))
+    };
     INT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepi8_epi16(x);
-    UINT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepu8_epi16(x);
-    INT16_TO_INT8: __m256i => __m128i, |x, _p| {
-        let x = _mm256_and_si256(x, _mm256_set1_epi16(0xff));
+    UINT8_TO_INT16: __m128i => __m256i, |x, p| {
+        _mm256_min_epu16(_mm256_cvtepu8_epi16(x), _mm256_set1_epi16(p.most as i16))
+    };
+    INT16_TO_INT8: __m256i => __m128i, |x, p| {
+        let x = _mm256_min_epu16(x, _mm256_set1_epi16(p.most as i16));
+        let x = _mm256_and_si256(x, _mm256_set1_epi16(p.mask.into()));
         _mm_packus_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
     };
     UINT32_TO_F32: __m256i => __m256, |x, _p| {
@@ -79,19 +77,30 @@ vectors! {
         _mm256_add_ps(_mm256_mul_ps(high, _mm256_set1_ps(65_536.0)), low)
     };
     F32_TO_INT32: __m256 => __m256i, |x, p| f32_to_int32(x, p);
+    F32_TO_UINT32: __m256 => __m256i, |x, _p| f32_to_uint32(x);
+    F64_TO_UINT32: __m256d => __m128i, |x, _p| {
+        let x = _mm256_max_pd(x, _mm256_setzero_pd()); // 0 for NaN
+        let x = _mm256_min_pd(x, _mm256_set1_pd(f64::from(u32::MAX)));
+        let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
+        even32(_mm256_castpd_si256(_mm256_add_pd(whole, _mm256_set1_pd(MAGIC))))
+    };
     INT32_TO_8: __m256i => u64, |x, p| {
+        let x = _mm256_min_epu32(x, _mm256_set1_epi32(p.most as i32));
         low8(_mm256_and_si256(x, _mm256_set1_epi32(p.mask.into())))
     };
     INT32_TO_16: __m256i => __m128i, |x, _p| {
         low16(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)))
     };
-    INT32_TO_BOOL: __m256i => u64, |x, _p| low8(_mm256_min_epu32(x, _mm256_set1_epi32(1)));
     INT64_TO_INT32: __m256i => __m128i, |x, _p| even32(x);
     INT64_TO_ANY32: __m256i => __m128i, |x, _p| {
         even32(_mm256_or_si256(x, _mm256_srli_epi64::<32>(x)))
     };
     INT32_TO_F32: __m256i => __m256, |x, _p| _mm256_cvtepi32_ps(x);
-    INT32_TO_F64: __m128i => __m256d, |x, _p| _mm256_cvtepi32_pd(x);
+    INT32_TO_F64: __m128i => __m256d, |x, p| {
+        // An unsigned one less 2^31 is a signed one.
+        let flip = _mm_set1_epi32(i32::from(!p.signed) << 31);
+        _mm256_add_pd(_mm256_cvtepi32_pd(_mm_xor_si128(x, flip)), _mm256_set1_pd(p.flipped))
+    };
     F32_TO_BOOL: __m256 => u64, |x, _p| {
         let not_zero = _mm256_cmp_ps::<_CMP_NEQ_UQ>(x, _mm256_setzero_ps());
         low8(_mm256_srli_epi32::<31>(_mm256_castps_si256(not_zero)))
@@ -157,19 +166,32 @@ fn f32_to_int32(x: __m256, p: &Params) -> __m256i {
     _mm256_and_si256(whole, number)
 }
 
+#[target_feature(enable = "avx2")]
+#[inline]
+fn f32_to_uint32(x: __m256) -> __m256i {
+    let x = _mm256_max_ps(x, _mm256_setzero_ps()); // 0 for NaN
+    let two31 = _mm256_set1_ps(2_147_483_648.0);
+    let upper = _mm256_cmp_ps::<_CMP_GE_OQ>(x, two31);
+    let too_large = _mm256_cmp_ps::<_CMP_GE_OQ>(x, _mm256_set1_ps(4_294_967_296.0));
+    let low = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_and_ps(upper, two31)));
+    let high = _mm256_slli_epi32::<31>(_mm256_castps_si256(upper));
+    _mm256_or_si256(_mm256_xor_si256(low, high), _mm256_castps_si256(too_large))
+}
+
+/// 1.5 * 2^52: the low bits of its sum with an integer are the integer.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+
 /// Towards zero, each half separately.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn f64_to_int64(x: __m256d, p: &Params) -> __m256i {
     let number = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_ORD_Q>(x, x));
     let too_large = _mm256_cmp_pd::<_CMP_GE_OQ>(x, _mm256_set1_pd(p.high));
-    let (all, magic) =
-        (|value: f64| _mm256_set1_pd(value), _mm256_set1_pd(6_755_399_441_055_744.0)); // 1.5 * 2^52
+    let (all, magic) = (|value: f64| _mm256_set1_pd(value), _mm256_set1_pd(MAGIC));
     let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
     let whole = _mm256_max_pd(whole, all(p.low));
     let high = _mm256_floor_pd(_mm256_mul_pd(whole, all(1.0 / 4_294_967_296.0)));
     let low = _mm256_sub_pd(whole, _mm256_mul_pd(high, all(4_294_967_296.0)));
-    // The low bits of the sums are the integers.
     let high = _mm256_castpd_si256(_mm256_add_pd(high, magic));
     let low = _mm256_castpd_si256(_mm256_add_pd(low, magic));
     let both = _mm256_blend_epi32::<0b1010_1010>(low, _mm256_slli_epi64::<32>(high));

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::round::Target;
-use super::simd::fastest;
+use super::simd::Fastest;
 use super::steps::{self, Params, Step, Table, looked_up};
 use crate::abi::DLDataTypeCode::*;
 use crate::float_formats::{self, BFLOAT16, FLOAT16, FLOAT64, FloatFormat};
@@ -87,7 +87,7 @@ const MOST_STEPS: usize = 4;
 /// The steps from one type to another.
 #[derive(Clone, Copy)]
 pub struct Pipeline<'a> {
-    steps: [Step; MOST_STEPS],
+    steps: [Fastest; MOST_STEPS],
     count: usize,
     params: Params<'a>,
 }
@@ -105,7 +105,7 @@ impl<'a> Pipeline<'a> {
     /// The steps from `src` to `dst`; none when they are the same type. With `saturate`, values
     /// that are too large become the largest finite value, also of integers.
     pub fn new(src: Kind, dst: Kind, saturate: bool) -> Pipeline<'a> {
-        let steps = [steps::F32_TO_F64; MOST_STEPS];
+        let steps = [Fastest::portable(steps::F32_TO_F64); MOST_STEPS];
         let params = params(src, dst, saturate);
         let mut pipeline = Pipeline { steps, count: 0, params };
         if src == dst || (saturate && pipeline.saturated(src, dst)) {
@@ -121,7 +121,7 @@ impl<'a> Pipeline<'a> {
             pipeline.push(step);
             return pipeline;
         }
-        let wide = pipeline.load(src, dst);
+        let wide = pipeline.load(src);
         let integer = matches!(wide, Wide::Int32 | Wide::Int64);
         match dst {
             Kind::Bool | Kind::Int { .. } if integer => pipeline.store_int(wide, dst),
@@ -130,13 +130,14 @@ impl<'a> Pipeline<'a> {
                 pipeline.push(steps::F32_TO_BOOL);
             }
             Kind::Int { bits, signed } => {
-                let narrow = bits < 32 || (bits == 32 && signed);
-                let (step, made) = match (narrow, wide) {
-                    (true, Wide::F32) => (steps::F32_TO_INT32, Wide::Int32),
-                    (true, _) => (steps::F64_TO_INT32, Wide::Int32),
-                    (false, _) => (steps::F64_TO_INT64, Wide::Int64),
+                let (step, made) = match (bits, signed, wide) {
+                    (64, ..) => (steps::F64_TO_INT64, Wide::Int64),
+                    (32, false, Wide::F32) => (steps::F32_TO_UINT32, Wide::Int32),
+                    (32, false, _) => (steps::F64_TO_UINT32, Wide::Int32),
+                    (_, _, Wide::F32) => (steps::F32_TO_INT32, Wide::Int32),
+                    _ => (steps::F64_TO_INT32, Wide::Int32),
                 };
-                if !narrow {
+                if bits == 64 {
                     pipeline.reach_f64(wide);
                 }
                 pipeline.push(step);
@@ -153,8 +154,7 @@ impl<'a> Pipeline<'a> {
         let wide = |kind| matches!(kind, Kind::Float(format) if format.width() == 64);
         match (src, dst) {
             (Kind::Int { .. } | Kind::Bool, Kind::Int { bits: to, .. }) => {
-                // As for a wide float: the steps to 64 bits.
-                if self.load(src, Kind::FLOAT64) == Wide::Int32 {
+                if self.load(src) == Wide::Int32 {
                     self.push(steps::INT32_TO_INT64);
                 }
                 if to == 64 {
@@ -176,19 +176,16 @@ impl<'a> Pipeline<'a> {
 
     fn push(&mut self, step: Step) {
         if let Some(slot) = self.steps.get_mut(self.count) {
-            *slot = fastest(step);
+            *slot = Fastest::of(step);
             self.count += 1;
         }
     }
 
-    fn load(&mut self, src: Kind, dst: Kind) -> Wide {
+    fn load(&mut self, src: Kind) -> Wide {
         let (step, wide) = match src {
-            Kind::Bool => (steps::BOOL_TO_INT32, Wide::Int32),
+            Kind::Bool => (steps::UINT8_TO_INT32, Wide::Int32),
             Kind::Int { bits: 64, .. } => return Wide::Int64,
-            Kind::Int { bits: 32, signed } if signed || (!dst.is_float() && dst.bits() <= 32) => {
-                return Wide::Int32;
-            }
-            Kind::Int { bits: 32, .. } => (steps::UINT32_TO_INT64, Wide::Int64),
+            Kind::Int { bits: 32, .. } => return Wide::Int32,
             Kind::Int { bits, signed } => (load_int(bits, signed), Wide::Int32),
             Kind::Float(format) => match format.width() {
                 64 => return Wide::F64,
@@ -231,10 +228,9 @@ impl<'a> Pipeline<'a> {
             _ if dst == Kind::Bool => self.push(steps::INT64_TO_ANY32),
             _ => self.push(steps::INT64_TO_INT32),
         }
-        match (dst, nbytes) {
-            (Kind::Bool, _) => self.push(steps::INT32_TO_BOOL),
-            (_, 1) => self.push(steps::INT32_TO_8),
-            (_, 2) => self.push(steps::INT32_TO_16),
+        match nbytes {
+            1 => self.push(steps::INT32_TO_8),
+            2 => self.push(steps::INT32_TO_16),
             _ => {}
         }
     }
@@ -257,21 +253,22 @@ impl<'a> Pipeline<'a> {
     /// Converts `n` elements of `src` to those of `dst`, at most a tile.
     pub fn run(&self, src: &[u8], dst: &mut [u8], n: usize, spares: &mut [Tile; 2]) {
         let [a, b] = spares;
-        let call = |step: &Step, src: &[u8], dst: &mut [u8]| (step.run)(src, dst, &self.params);
+        let call = |step: &Fastest, src: &[u8], dst: &mut [u8]| step.run(src, dst, &self.params);
         match self.steps.get(..self.count) {
             Some([first, last]) => {
-                let wide = a.first(n * first.nbytes);
+                let wide = a.first(n * first.step.nbytes);
                 call(first, src, wide);
                 call(last, wide, dst);
             }
             Some([first, second, rest @ ..]) => {
-                let (wide, wider) = (a.first(n * first.nbytes), b.first(n * second.nbytes));
+                let (wide, wider) =
+                    (a.first(n * first.step.nbytes), b.first(n * second.step.nbytes));
                 call(first, src, wide);
                 call(second, wide, wider);
                 match rest {
                     [last] => call(last, wider, dst),
                     [third, last] => {
-                        let wide = a.first(n * third.nbytes);
+                        let wide = a.first(n * third.step.nbytes);
                         call(third, wider, wide);
                         call(last, wide, dst);
                     }
@@ -289,7 +286,7 @@ impl<'a> Pipeline<'a> {
         let [from, to] = nbytes.map(|nbytes| nbytes.max(1));
         let between = self.count.saturating_sub(1);
         let between = self.steps.get(..between).unwrap_or(&[]);
-        let widest = between.iter().fold(0, |most: usize, step| most.max(step.nbytes));
+        let widest = between.iter().fold(0, |most: usize, step| most.max(step.step.nbytes));
         // The widest numbers determine the length of a tile; a single step needs no tiles.
         let n =
             if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
@@ -309,7 +306,7 @@ impl<'a> Pipeline<'a> {
         let (values, _) = table.0.split_at_mut_checked(256 * nbytes).unwrap_or_default();
         self.long(&codes, values, [1, nbytes], &mut spares);
         let params = Params { table: Some(table), ..self.params };
-        Pipeline { steps: [looked_up(nbytes); MOST_STEPS], count: 1, params }
+        Pipeline { steps: [Fastest::portable(looked_up(nbytes)); MOST_STEPS], count: 1, params }
     }
 }
 
@@ -317,10 +314,10 @@ impl<'a> Pipeline<'a> {
 fn only(src: Kind, dst: Kind) -> Option<Step> {
     use Kind::{Bool, Int};
     Some(match (src, dst) {
-        (Bool, Int { bits: 8, .. }) | (Int { bits: 8, .. }, Bool) => steps::BYTE_TO_BOOL,
         (Int { bits: 8, signed: true }, Int { bits: 16, .. }) => steps::INT8_TO_INT16,
-        (Int { bits: 8, .. }, Int { bits: 16, .. }) => steps::UINT8_TO_INT16,
-        (Int { bits: 16, .. }, Int { bits: 8, .. }) => steps::INT16_TO_INT8,
+        (Bool | Int { bits: 8, .. }, Int { bits: 16, .. }) => steps::UINT8_TO_INT16,
+        (Bool | Int { bits: 8, .. }, Bool | Int { bits: ..=8, .. }) => steps::INT8_TO_INT8,
+        (Int { bits: 16, .. }, Bool | Int { bits: ..=8, .. }) => steps::INT16_TO_INT8,
         (Int { bits: 32, signed: false }, Kind::Float(f)) if f.width() == 32 => {
             steps::UINT32_TO_F32
         }
@@ -342,6 +339,7 @@ fn params(src: Kind, dst: Kind, saturate: bool) -> Params<'static> {
         Kind::Int { bits, signed } => (u32::from(bits), signed),
         _ => (8, false),
     };
+    let from_signed = matches!(src, Kind::Int { signed: true, .. });
     let most = u64::MAX >> (64 - bits.clamp(1, 64));
     let range = if signed { (-((most >> 1) as i64) - 1, most >> 1) } else { (0, most) };
     let (low, high) = match dst {
@@ -357,8 +355,11 @@ fn params(src: Kind, dst: Kind, saturate: bool) -> Params<'static> {
     }
     Params {
         unused: 8u32.saturating_sub(src.bits()),
-        signed: matches!(src, Kind::Int { signed: true, .. }),
+        signed: from_signed,
         odd: !matches!(dst, Kind::Float(format) if format.width() == 64),
+        extended: if from_signed { -1 } else { u32::MAX.into() },
+        flipped: if from_signed { 0.0 } else { 2_147_483_648.0 },
+        most: if src == Kind::Bool || dst == Kind::Bool { 1 } else { u32::MAX },
         mask: most as u8,
         low,
         high,

@@ -18,6 +18,12 @@ pub struct Params<'a> {
     pub signed: bool,
     /// Whether a 64-bit integer is rounded to odd when converted to `f64`, else to nearest.
     pub odd: bool,
+    /// The bits of a source integer of 32 that are those of the 64 it is extended to.
+    pub extended: i64,
+    /// Added to a source integer of 32 bits whose highest bit was flipped, if it is unsigned.
+    pub flipped: f64,
+    /// The largest integer, as a bit pattern: 1 if either type is bool.
+    pub most: u32,
     /// Bits of a destination integer in its lowest byte.
     pub mask: u8,
     /// Minimum of the destination integer.
@@ -73,36 +79,30 @@ macro_rules! steps {
 }
 
 steps! {
-    /// A byte that is not 0 is true.
-    BOOL_TO_INT32: u8 => i32, |x, _p| i32::from(x != 0);
     /// A signed integer of up to 8 bits.
     INT8_TO_INT32: u8 => i32, |x, p| i32::from((x << (p.unused & 7)) as i8 >> (p.unused & 7));
-    /// An unsigned integer of up to 8 bits.
-    UINT8_TO_INT32: u8 => i32, |x, p| i32::from(x << (p.unused & 7) >> (p.unused & 7));
+    /// An unsigned integer of up to 8 bits, or bool.
+    UINT8_TO_INT32: u8 => u32, |x, p| u32::from(x & 0xff >> (p.unused & 7)).min(p.most);
     /// Sign extension.
     INT16_TO_INT32: i16 => i32, |x, _p| i32::from(x);
     /// Zero extension.
     UINT16_TO_INT32: u16 => i32, |x, _p| i32::from(x);
-    /// Sign extension.
-    INT32_TO_INT64: i32 => i64, |x, _p| i64::from(x);
-    /// Zero extension.
-    UINT32_TO_INT64: u32 => i64, |x, _p| i64::from(x);
+    /// Sign extension, or zero extension.
+    INT32_TO_INT64: i32 => i64, |x, p| i64::from(x) & p.extended;
 
-    /// A byte that is not 0 is true.
-    BYTE_TO_BOOL: u8 => u8, |x, _p| u8::from(x != 0);
+    /// The low bits, or whether it is not 0.
+    INT8_TO_INT8: u8 => u8, |x, p| x.min(p.most as u8) & p.mask;
     /// Sign extension.
     INT8_TO_INT16: i8 => i16, |x, _p| i16::from(x);
-    /// Zero extension.
-    UINT8_TO_INT16: u8 => u16, |x, _p| u16::from(x);
-    /// The low byte.
-    INT16_TO_INT8: u16 => u8, |x, _p| x as u8;
+    /// Zero extension, or bool.
+    UINT8_TO_INT16: u8 => u16, |x, p| u16::from(x).min(p.most as u16);
+    /// The low bits, or whether it is not 0.
+    INT16_TO_INT8: u16 => u8, |x, p| x.min(p.most as u16) as u8 & p.mask;
 
-    /// Two's complement, the low bits.
-    INT32_TO_8: i32 => u8, |x, p| x as u8 & p.mask;
+    /// The low bits, or whether it is not 0.
+    INT32_TO_8: u32 => u8, |x, p| x.min(p.most) as u8 & p.mask;
     /// Two's complement, the low bits.
     INT32_TO_16: i32 => u16, |x, _p| x as u16;
-    /// Whether it is not 0.
-    INT32_TO_BOOL: i32 => u8, |x, _p| u8::from(x != 0);
     /// Two's complement, the low bits.
     INT64_TO_INT32: i64 => i32, |x, _p| x as i32;
     /// Clamped to the destination's range; then the low bits.
@@ -117,7 +117,7 @@ steps! {
     /// Rounded to nearest.
     UINT32_TO_F32: u32 => f32, |x, _p| x as f32;
     /// Exact.
-    INT32_TO_F64: i32 => f64, |x, _p| f64::from(x);
+    INT32_TO_F64: i32 => f64, |x, p| f64::from(x ^ i32::from(!p.signed) << 31) + p.flipped;
     /// An integer of 64 bits, rounded to nearest or to odd.
     INT64_TO_F64: i64 => f64, |x, p| int64_to_f64(x, p);
 
@@ -138,6 +138,10 @@ steps! {
     F32_TO_INT32: f32 => i32, |x, p| bounded(f64::from(x), p) as i32;
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
     F64_TO_INT32: f64 => i32, |x, p| bounded(x, p) as i32;
+    /// Towards zero, saturated; NaN is 0.
+    F32_TO_UINT32: f32 => u32, |x, _p| x as u32;
+    /// Towards zero, saturated; NaN is 0.
+    F64_TO_UINT32: f64 => u32, |x, _p| x as u32;
     /// Towards zero, saturated; NaN is 0. For any range.
     F64_TO_INT64: f64 => u64, |x, p| f64_to_int64(x, p);
     /// Clamped to the destination's range, or NaN.
