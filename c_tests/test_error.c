@@ -142,6 +142,10 @@ int main(void) {
   forwards(DLRS_CALLBACK, "RuntimeError");
   forwards(DLRS_DRV_INIT, "RuntimeError");
   forwards(DLRS_INTERNAL, "RuntimeError");
+  /* No failure, and numbers of no class. */
+  forwards(DLRS_OK, "RuntimeError");
+  forwards(-1, "RuntimeError");
+  forwards(INT32_MAX, "RuntimeError");
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_error_forward(NULL, &seen, set_error, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
           dlrs_error_forward((dlrs_error *)((char *)t_guard() + 2), &seen, set_error, ERR));

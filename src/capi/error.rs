@@ -299,7 +299,7 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE, DLRS_DEVICE_ID and DLRS_STRIDES_UNEVEN;
 ///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
 ///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
-///            "RuntimeError" for that and classes 6 and 9.
+///            "RuntimeError" for that and all else: classes 6 and 9, and numbers of no class.
 /// Threads:   as the callback.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 ///

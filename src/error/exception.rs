@@ -26,9 +26,10 @@ pub fn exception_of(status: i32) -> &'static CStr {
         (DEVICE_TYPE | DEVICE_ID | STRIDES_UNEVEN, _) => c"BufferError",
         (SHAPE_MISMATCH | NOT_VIEWABLE, _) => c"ValueError",
         (DTYPE_MISMATCH, _) => c"TypeError",
-        (CALLBACK, _) | (_, 6 | 9) => c"RuntimeError",
+        (CALLBACK, _) => c"RuntimeError",
         (_, 3 | 5) => c"BufferError",
         (_, 4) => c"MemoryError",
-        _ => c"ValueError",
+        (_, 1 | 2) => c"ValueError",
+        _ => c"RuntimeError",
     }
 }
