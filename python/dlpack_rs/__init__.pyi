@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, final
 
 from typing_extensions import CapsuleType  # of typeshed: types has it since Python 3.13 only
@@ -9,9 +9,17 @@ from ._inspect import inspect as inspect
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> Any: ...
 
+class _Indices(Protocol):
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> SupportsIndex: ...
+
+class _NamedDevice(Protocol):  # as torch.device, whose text is the name of the device
+    @property
+    def type(self) -> str: ...
+
 _Order = Literal["C", "F", "K"]
-_Shape = SupportsIndex | Sequence[SupportsIndex]
-_Device = str | tuple[int, int]
+_Shape = SupportsIndex | _Indices
+_Device = str | _NamedDevice | tuple[SupportsIndex, SupportsIndex]
 _Writable = Any  # a number, or what from_dlpack takes
 _DType = Any  # its name, or the type of NumPy, ml_dtypes, PyTorch or Python that has that name
 

@@ -357,6 +357,7 @@ symbols! {
         fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
         fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
         fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
         fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
         fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
         fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;

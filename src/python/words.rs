@@ -3,7 +3,7 @@
 use super::array_interface::numbers;
 use super::import::Wanted;
 use super::object::{Object, is_text, type_of};
-use super::raise::{KindOf, is, raised, refused, utf8};
+use super::raise::{KindOf, is, raised, refused, required, utf8};
 use super::symbols::{PyObject, Python};
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
@@ -115,11 +115,18 @@ fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
     }
 }
 
+/// A device: its name, which an object such as torch.device gives as its text, or a pair.
 #[inline(never)]
-fn read_device(python: Python, device: Object) -> Result<DLDevice> {
-    if is_text(python, device.as_ptr()) {
-        return device_type::parse(utf8(python, device)?);
+pub fn read_device(python: Python, device: Object) -> Result<DLDevice> {
+    const NAME: &str = "device, unless it has a name such as 'cuda:0',";
+    if usual_pair(python, device).is_none() {
+        // SAFETY: a live object.
+        let name = unsafe { required(python.PyObject_Str(device.as_ptr())) }?;
+        let named = device_type::parse(utf8(python, name.object())?);
+        if named.is_ok() || is_text(python, device.as_ptr()) {
+            return named;
+        }
     }
-    let [device_type, device_id] = pair(python, device, "device")?;
+    let [device_type, device_id] = pair(python, device, NAME)?;
     Ok(DLDevice { device_type, device_id })
 }

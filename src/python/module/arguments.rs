@@ -11,8 +11,8 @@ use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
-use crate::python::raise::{KindOf, Quoted, class_of, raised, required, utf8};
-use crate::python::words::given;
+use crate::python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
+use crate::python::words::{given, read_device};
 use crate::python::{Object, Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
@@ -296,19 +296,8 @@ impl Call<'_> {
             let name = text(python, object)?;
             return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
         }
-        let mut room = [0; MAX_NDIM];
-        let pair = is_a(python, object, TUPLE).then(|| sequence(python, object, &mut room));
-        let Some(&[kind, id]) = pair.transpose()? else {
-            return Err(self.wrong(format_args!(
-                "takes a device as text, such as 'cuda:0', or as the pair (type, id), not as {}",
-                Given(python, object)
-            )));
-        };
-        let part = |value: i64| {
-            let error = Error::new(DLRS_BAD_ARG).of(DEVICE).value(value);
-            i32::try_from(value).map_err(|_| error)
-        };
-        let device = DLDevice { device_type: part(kind)?, device_id: part(id)? };
+        // SAFETY: a live object.
+        let device = read_device(python, unsafe { Object::new(object) })?;
         device_type::check(device).map_err(|error| error.of(DEVICE))?;
         Ok(device)
     }
@@ -334,7 +323,7 @@ impl Call<'_> {
     /// Numbers given one by one or as one sequence.
     pub fn numbers<'r>(&self, room: &'r mut [i64; MAX_NDIM]) -> Result<&'r [i64]> {
         match *self.positional {
-            [one] if !is_index(self.python, one) => sequence(self.python, one, room),
+            [one] => shape(self.python, one, room),
             ref several => {
                 let count = several.len();
                 fill(room, count, &mut |place| match several.get(place) {
@@ -421,18 +410,27 @@ pub fn axis(python: Python, object: *mut PyObject) -> Result<i32> {
     Ok(i32::try_from(number(python, object)?).unwrap_or(i32::MAX))
 }
 
-/// The numbers of a sequence, or one number.
+/// The numbers of a sequence, or one number: what has no length. Every array could be an index, so
+/// it is no use to ask that.
 pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
-    if is_index(python, object) {
-        return fill(room, 1, &mut |_| number(python, object));
+    if !is_a(python, object, LONG) {
+        // SAFETY: a live object.
+        match size(unsafe { python.PySequence_Size(object) }) {
+            Ok(count) => return sequence(python, object, count, room),
+            Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
+            // SAFETY: attached.
+            Err(_) => unsafe { python.PyErr_Clear() },
+        }
     }
-    sequence(python, object, room)
+    fill(room, 1, &mut |_| number(python, object))
 }
 
-fn sequence(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
-    // SAFETY: a live object.
-    let count = unsafe { python.PySequence_Size(object) };
-    let Ok(count) = usize::try_from(count) else { return Err(raised()) };
+fn sequence(
+    python: Python,
+    object: *mut PyObject,
+    count: usize,
+    room: &mut [i64; MAX_NDIM],
+) -> Result<&[i64]> {
     fill(room, count, &mut |place| {
         // SAFETY: a live sequence.
         let item = unsafe { required(python.PySequence_GetItem(object, place as isize)) }?;

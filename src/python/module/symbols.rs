@@ -42,7 +42,6 @@ symbols! {
         fn PyBytes_FromStringAndSize(bytes: *const c_char, n: isize) -> *mut PyObject;
         fn PyBytes_FromObject(object: *mut PyObject) -> *mut PyObject;
         fn PyByteArray_FromObject(object: *mut PyObject) -> *mut PyObject;
-        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
         fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
         fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
         fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;

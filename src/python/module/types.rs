@@ -21,8 +21,8 @@ DLPack tensors of any producer, and copies of them.\n\
 A dtype is the name of its type: 'float32', 'bfloat16', 'float8_e4m3fn', 'bool', 'float32x4'; \
 or\n\
 the type of NumPy, ml_dtypes, PyTorch or Python that has that name, as np.float32 and int.\n\
-A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or the pair (type, id) of\n\
-__dlpack_device__.\0";
+A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or what has that name as its text, as\n\
+torch.device('cuda:0'); or the pair (type, id) of __dlpack_device__.\0";
 
 /// Documentation of the type.
 pub const TENSOR: &str = "\

@@ -49,7 +49,7 @@ half.fill(1.5)
 whole: Tensor = half.astype(np.int32, copy=False)
 assert whole.tolist() == [[1, 1, 1], [1, 1, 1]] and whole.is_contiguous("F") is False
 assert dlpack_rs.asarray([[1.5] * 3] * 2, dtype="float16").equal(half) and len(half.tobytes()) == 12
-zeros = dlpack_rs.zeros((2, 3), "float32")
+zeros = dlpack_rs.zeros(np.array([2, 3]), "float32", of_torch.device).reshape(range(2, 4))
 zeros.copy_from(np.ones((2, 3), "float32"))
 difference: float = zeros.max_diff(dlpack_rs.from_numpy(np.full((2, 3), 3, np.float32)))
 assert difference == 2
