@@ -81,7 +81,10 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
         Ok(Some((capsule, named))) => {
             (capsule::consume(python, capsule.object(), wanted.legacy_flags)?, named)
         }
-        Ok(None) => other_ways(python, object, wanted)?,
+        Ok(None) => match other_ways(python, object, wanted) {
+            Ok(found) => found,
+            Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
+        },
         Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
     };
     // SAFETY: the tensor is ours.
@@ -98,8 +101,8 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
     }
 }
 
-/// The tensor of an array whose dtype NumPy refuses to export, because only ml_dtypes knows it, or
-/// the refusal, which stays set.
+/// The tensor of an array, or of a number, whose dtype NumPy refuses to export, because only
+/// ml_dtypes knows it, or the refusal, which stays set.
 #[cold]
 fn refused_by_numpy(
     python: Python,
@@ -108,7 +111,8 @@ fn refused_by_numpy(
     refusal: Error,
 ) -> Result<Versioned> {
     let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status() == DLRS_CALLBACK;
-    if !may || !is(python, Python::PyExc_BufferError) {
+    let refuses = |kind| is(python, kind);
+    if !may || ![Python::PyExc_BufferError, Python::PyExc_TypeError].into_iter().any(refuses) {
         return Err(refusal);
     }
     match aside(python, || array_interface::from_named(python, object)) {

@@ -380,8 +380,8 @@ def test_gradient_flags_of_any_framework(name, watched):
 
 
 SCALARS = [np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.datetime64("NaT"),
-           np.array(["2020"], "M8[s]"), np.array([3], "m8[ns]"), ml_dtypes.bfloat16(1.5),
-           np.longdouble(1), np.str_("ab"), np.void(b"abc"), np.array(["ab"]), np.array([None]),
+           np.array(["2020"], "M8[s]"), np.array([3], "m8[ns]"), np.longdouble(1),
+           np.str_("ab"), np.void(b"abc"), np.array(["ab"]), np.array([None]),
            np.zeros(2, [("a", "i4")])]
 
 
@@ -394,10 +394,13 @@ def test_dtypes_without_a_dlpack_code_are_rejected(source):
 
 
 @pytest.mark.parametrize("source", [np.float64(2.5), np.int8(-3), np.bool_(True), np.uint64(7),
-                                    np.complex64(1j), np.float16(0.5)], ids=lambda s: s.dtype.name)
+                                    np.complex64(1j), np.float16(0.5), ml_dtypes.bfloat16(1.5),
+                                    ml_dtypes.float8_e5m2(-1), ml_dtypes.int4(-2)],
+                         ids=lambda s: s.dtype.name)
 def test_scalars_of_numpy(source):
     t = m.from_dlpack(source)
-    assert t.shape == () and t.dtype == source.dtype.name and t.item() == source and t.readonly
+    assert t.shape == () and t.dtype == source.dtype.name and t.item() == source
+    assert t.readonly == isinstance(source, np.number | np.bool_)  # else it is a copy of its own
 
 
 class Interface:

@@ -2,6 +2,7 @@
 and ml_dtypes for the types that NumPy lacks.
 """
 
+import itertools
 import math
 import operator
 from decimal import Decimal
@@ -10,6 +11,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,9 +116,9 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
             errors.append(None)
         except Exception as error:
             errors.append(type(error))
-    integer = array.dtype.kind in "iu"
-    if integer and isinstance(value, (float, *SMALL_NUMBERS)) and errors[0] is None:
-        # NumPy leaves out-of-range values to C; here they are an error.
+    unsure = isinstance(value, (float, np.generic)) and not isinstance(value, np.complexfloating)
+    if array.dtype.kind in "iu" and unsure and errors[0] is None:
+        # NumPy leaves out-of-range values of some types to C; here they are an error.
         fits = np.iinfo(name).min <= int(value) <= np.iinfo(name).max
         assert errors[1] is (None if fits else OverflowError)
     elif array.dtype.kind != "c" and isinstance(value, np.ndarray):
@@ -125,6 +127,98 @@ def test_numbers_are_written_as_numpy_writes_them(name, value):
         assert errors[0] is errors[1]
     if errors == [None, None]:
         assert array.tobytes() == got.tobytes()
+
+
+# Every road by which a number becomes an element.
+ROADS = {
+    "full": lambda x, dtype: m.full(1, x, dtype),
+    "fill": lambda x, dtype: (lambda t: t.fill(x) or t)(m.zeros(1, dtype)),
+    "setitem": lambda x, dtype: (lambda t: operator.setitem(t, 0, x) or t)(m.zeros(1, dtype)),
+    "setitem of all": lambda x, dtype: (
+        lambda t: operator.setitem(t, ..., x) or t)(m.zeros(1, dtype)),
+    "list": lambda x, dtype: m.asarray([x], dtype=dtype),
+    "nested": lambda x, dtype: m.asarray([[[x]], ((x,),)], dtype=dtype)[0, 0],
+    "mixed": lambda x, dtype: m.asarray([x, 0, False], dtype=dtype)[:1],
+    "array in a list": lambda x, dtype: m.asarray([np.array([x], object)], dtype=dtype)[0],
+}
+KINDS = [int, float, np.int64, np.uint64, np.float64, np.float32, Decimal, Fraction,
+         lambda x: ml_dtypes.bfloat16(float(x)), lambda x: type("Sub", (float,), {})(x),
+         lambda x: type("Sub", (int,), {})(x)]
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_do_not_fit_are_refused_on_every_road(name, road):
+    """An integer fits in the range of its type, computed with Python's numbers; too large for a
+    float is infinity, or what its type has in place of it."""
+    bits, make = bits_of(name), ROADS[road]
+    low = 0 if name[0] == "u" else -(1 << bits - 1)
+    high = low + (1 << bits) - 1
+    edges = {0, 1, -1, low, low - 1, high, high + 1, 300, -300, 1 << 63, -(1 << 63), 1 << 64}
+    for number, kind in itertools.product(edges, KINDS):
+        try:
+            x = kind(number)
+            exact = int(x)
+        except OverflowError:
+            continue
+        if "int" in name:
+            if low <= exact <= high:
+                assert make(x, name).tolist() == [exact], x
+            else:
+                refuses(OverflowError, f"out of bounds for {name}", make, x, name)
+        elif name == "bool":
+            assert make(x, name).tolist() == [exact != 0]
+        else:
+            want = converted(np.array([complex(x)] if "complex" in name else [float(x)]), ALL[name])
+            assert str(make(x, name).tolist()) == str(m.from_dlpack(want).tolist()), x
+    floats = {math.nan: ValueError, math.inf: OverflowError, -math.inf: OverflowError}
+    for x, error in floats.items() if "int" in name else ():
+        refuses(error, ".", make, x, name)
+        refuses(error, ".", make, np.float32(x), name)
+    if name != "bool":
+        refuses(OverflowError, ".", make, 10**400, name)
+    for x in (1j, np.complex64(2 + 1j), Both()):
+        if "complex" in name:
+            assert make(x, name).tolist() == [complex(x)]
+    if "complex" not in name and name != "bool":
+        refuses(TypeError, ".", make, 1j, name)
+    for x in ("7", None, {}, object):
+        refuses((AttributeError, ValueError, BufferError), ".", make, x, name)
+
+
+class Both:
+    """A complex number of another library."""
+
+    def __float__(self):
+        return 2.0
+
+    def __complex__(self):
+        return 2 - 3j
+
+
+def test_lists_of_numbers():
+    for lists in ([], [[]], [[], []], (), [(), ()], [[[1, 2]], [[3, 4]]], [range(3), [4, 5, 6]],
+                  [np.arange(3), m.asarray([4, 5, 6]), torch.tensor([7, 8, 9])], 5, True):
+        for name in ("uint4", "uint8", "float32", "bfloat16", "complex64", "bool"):
+            t = m.asarray(lists, dtype=name)
+            want = np.asarray(lists).astype(ALL[name])
+            assert t.shape == want.shape and t.tolist() == m.from_dlpack(want).tolist()
+            assert t.dtype == name and not t.readonly
+    for lists in ([[1], [1, 2]], [1, [2]], [[1, 2], [3, "x"]]):
+        refuses(ValueError, "differ in length.*no number", m.asarray, lists, dtype="int8")
+    refuses(ZeroDivisionError, ".", m.asarray, [1, Fails()], dtype="int8")
+    refuses(TypeError, "lanes", m.asarray, [1, 2], dtype="float32x2")
+    refuses(ValueError, "no number", m.asarray, nested(70), dtype="int8")
+
+
+class Fails:
+    def __float__(self):
+        return 1 / 0
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else 1
 
 
 class Odd(BaseException):

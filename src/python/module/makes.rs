@@ -3,7 +3,6 @@
 use core::ptr::null_mut;
 
 use super::arguments::{self, Call, LIST, Number, TUPLE, method};
-use super::attributes::dtype_name;
 use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{Held, RULES};
@@ -13,7 +12,6 @@ use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
 use crate::device_type::CPU;
 use crate::dtype;
-use crate::dtype_notation;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::words::given;
@@ -115,7 +113,7 @@ method!(
 );
 method!(
     /// full(shape, fill_value, dtype=None, device='cpu')
-    /// A new Tensor whose elements are all fill_value.
+    /// A new Tensor whose elements are all fill_value; OverflowError if the number does not fit.
     ///
     /// dtype: None is 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or
     /// that of another value.
@@ -153,7 +151,8 @@ method!(
 );
 method!(
     /// asarray(x, /, *, dtype=None, device=None, copy=None)
-    /// As from_dlpack, and converted to dtype. NumPy converts numbers and nested lists.
+    /// As from_dlpack, and converted to dtype as by astype. NumPy finds the shape of nested lists,
+    /// and the dtype of numbers if none is given; OverflowError if a number does not fit.
     ///
     /// copy: True always copies, False never (ValueError or BufferError if one is needed), None if
     /// needed.
@@ -172,7 +171,10 @@ method!(
                 return Err(refused(python, python.PyExc_ValueError(), text));
             }
             true => {
-                array = array_of_numbers(python, x, dtype)?;
+                array = match dtype {
+                    Some(dtype) => object_of(python, writes::listed(python, x, dtype)?)?,
+                    None => call_numpy(python, c"asarray", &[x])?,
+                };
                 array.as_ptr()
             }
         };
@@ -190,22 +192,6 @@ method!(
         object_of(python, made)
     }
 );
-
-/// An array of numbers, of the wanted dtype where NumPy has it: it raises OverflowError for what
-/// does not fit, and makes no float of a large integer on the way.
-fn array_of_numbers(
-    python: Python,
-    numbers: *mut PyObject,
-    dtype: Option<DLDataType>,
-) -> Result<Owned> {
-    match dtype.filter(|&dtype| dtype_notation::to_kind(dtype).is_ok()) {
-        Some(dtype) => {
-            let name = dtype_name(python, dtype)?;
-            call_numpy(python, c"asarray", &[numbers, name.as_ptr()])
-        }
-        None => call_numpy(python, c"asarray", &[numbers]),
-    }
-}
 
 /// A copy with its elements converted, in the order of the source's strides.
 fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {

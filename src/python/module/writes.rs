@@ -1,13 +1,12 @@
 //! Writing into a `Tensor`: `t[...] = x`, `fill`, `copy_from`.
 //!
-//! A number of Python's becomes one element, of the dtype itself or of the widest of its kind, and
-//! fills; anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied or
-//! converted.
+//! A number, which must fit, becomes one element of the widest dtype of its kind, and fills;
+//! anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied, or converted
+//! as by `astype`.
 
-use core::ptr::null_mut;
-
-use super::arguments::{Call, Number, method};
+use super::arguments::{self, Call, Number, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
+use super::numpy::{call_method, call_numpy};
 use super::tensor::{Held, Live, This};
 use super::values;
 use super::views::{chosen, viewed};
@@ -17,10 +16,11 @@ use crate::compare;
 use crate::copy::{self, Given, Options, Pair};
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Arg, Error, Result};
-use crate::layout::Order;
-use crate::python::raise::{is, required};
-use crate::python::{Owned, PyObject, Python, detached};
+use crate::error::{Arg, Error, Result, Status::*};
+use crate::layout::{MAX_NDIM, Order};
+use crate::python::constants::{self, Constant, text};
+use crate::python::raise::{is, required, size};
+use crate::python::{Object, Owned, PyObject, Python, detached};
 use crate::tensor::alloc::{self, Request};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
@@ -30,7 +30,7 @@ pub const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT
 /// What is written, and where.
 const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
 
-/// One element, of one lane.
+/// A number, as an element of the widest dtype of its kind.
 #[derive(Clone, Copy)]
 pub struct Scalar {
     bits: [u64; 2],
@@ -38,30 +38,25 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    fn new(dtype: DLDataType, bits: [u64; 2]) -> Scalar {
-        Scalar { bits, dtype }
-    }
-
-    /// A byte of 0.
-    pub const ZERO: Scalar =
-        Scalar { bits: [0; 2], dtype: DLDataType { code: kDLUInt as u8, bits: 8, lanes: 1 } };
+    /// The number 0.
+    pub const ZERO: Scalar = Scalar { bits: [0; 2], dtype: wide(kDLUInt) };
 
     /// Writes it to every element.
     pub fn fill(&self, dst: Live) -> Result<()> {
-        let mut bytes = [0u8; 16];
-        let nbytes = dtype::padded_bytes(self.dtype) as usize;
-        // Of small integers the bytes that count, in the machine's order.
-        let [first, second] = self.bits.map(u64::to_ne_bytes);
-        let skip = if cfg!(target_endian = "big") { 8usize.saturating_sub(nbytes) } else { 0 };
-        let all = first.into_iter().skip(skip).chain(second);
-        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = from);
-        let value = Value { place: bytes.as_ptr(), dtype: self.dtype, dtype_arg: ARGS[0] };
+        let place = self.bits.as_ptr().cast();
+        let value = Value { place, dtype: self.dtype, dtype_arg: ARGS[0] };
         let mut snapshot = Snapshot::new();
         dst.read(Rules::COPY, &mut snapshot)?;
         // SAFETY: live, and a value of our own.
         let fill = || unsafe { cast::fill(value, dst.tensor(), ARGS, OPTIONS) };
         detached(dst.python, snapshot.nbytes()?, fill)
     }
+}
+
+/// The widest dtype of a kind of numbers, which [`Scalar`] has.
+const fn wide(code: DLDataTypeCode) -> DLDataType {
+    let bits = if matches!(code, kDLComplex) { 128 } else { 64 };
+    DLDataType { code: code as u8, bits, lanes: 1 }
 }
 
 /// A number as an element for tensors of a dtype.
@@ -74,31 +69,37 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
     const UINT: u8 = kDLUInt as u8;
     const COMPLEX: u8 = kDLComplex as u8;
     // SAFETY: the caller's word.
-    unsafe {
+    let (code, bits) = unsafe {
         let float = |value| checked(python, -1.0, value).map(f64::to_bits);
         match into.code {
-            BOOL => {
-                let truth = done(python.PyObject_IsTrue(value))?;
-                Ok(Scalar::new(Number::Bool.dtype(), [truth.into(), 0]))
-            }
+            BOOL => (kDLUInt, [done(python.PyObject_IsTrue(value))?.into(), 0]),
             INT | UINT => {
                 let whole = required(python.PyNumber_Long(value))?;
-                integer(python, &whole, DLDataType { lanes: 1, ..into })
+                let code = if into.code == INT { kDLInt } else { kDLUInt };
+                (code, [integer(python, &whole, into)?, 0])
             }
             COMPLEX => {
+                // Python before 3.13 would ask for a float.
+                let method = text(python, c"__complex__")?;
+                let found = match Number::of(python, value) {
+                    Some(_) => None,
+                    None => python.attribute(Object::new(value), method.object())?,
+                };
+                let own = found.map(|_| call_method(python, value, c"__complex__", &[]));
+                let own = own.transpose()?;
+                let value = own.as_ref().map_or(value, Owned::as_ptr);
                 let real = float(python.PyComplex_RealAsDouble(value))?;
                 let imaginary = float(python.PyComplex_ImagAsDouble(value))?;
-                Ok(Scalar::new(Number::Complex.dtype(), [real, imaginary]))
+                (kDLComplex, [real, imaginary])
             }
-            _ => {
-                Ok(Scalar::new(Number::Float.dtype(), [float(python.PyFloat_AsDouble(value))?, 0]))
-            }
+            _ => (kDLFloat, [float(python.PyFloat_AsDouble(value))?, 0]),
         }
-    }
+    };
+    Ok(Scalar { bits, dtype: wide(code) })
 }
 
-/// An `int` as an element of an integer dtype, in which it must fit.
-fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<Scalar> {
+/// The low bits of an `int` that fits in an integer dtype.
+fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<u64> {
     let signed = dtype.code == kDLInt as u8;
     let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
     // SAFETY: an `int`; the exceptions that these functions raise are replaced.
@@ -118,13 +119,46 @@ fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<Scalar> {
         (bits, !raised && again == bits)
     };
     if fits {
-        return Ok(Scalar::new(dtype, [bits, 0]));
+        return Ok(bits);
     }
-    let text = format_args!("the value is out of bounds for {}", dtype::Name(dtype));
+    let name = dtype::Name(DLDataType { lanes: 1, ..dtype });
+    let text = format_args!("the value is out of bounds for {name}");
     Err(refused(python, python.PyExc_OverflowError(), text))
 }
 
-/// Writes a value, a number or anything that is a tensor, to the elements of `dst`.
+/// A tensor of the numbers in nested lists, whose shape NumPy finds: each as an element for a
+/// dtype, but of the widest of its kind.
+///
+/// # Safety
+/// `lists` is a live object.
+pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) -> Result<Held> {
+    let objects = call_numpy(python, c"asarray", &[lists, text(python, c"O")?.as_ptr()])?;
+    let flat = call_method(python, objects.as_ptr(), c"ravel", &[])?;
+    let mut room = [0; MAX_NDIM];
+    // SAFETY: live objects; a fresh block has room for as many elements as there are numbers.
+    unsafe {
+        let shape = python.PyObject_GetAttrString(objects.as_ptr(), c"shape".as_ptr());
+        let shape = arguments::shape(python, required(shape)?.as_ptr(), &mut room)?;
+        let wide = scalar(python, python._Py_FalseStruct(), dtype)?.dtype;
+        let made = Held::new(python, alloc::new(&Request::dense(shape, wide, CPU))?);
+        let words = usize::from(wide.bits / 64);
+        let mut to: *mut u64 = made.live().description().data.cast();
+        for place in 0..size(python.PySequence_Size(flat.as_ptr()))? {
+            let item = required(python.PySequence_GetItem(flat.as_ptr(), place as isize))?;
+            let number = number(python, item.as_ptr(), dtype)?.ok_or_else(|| {
+                const WHAT: &str = "the lists differ in length, or hold what is no number\0\
+                    Give numbers, in lists of one length.";
+                Error::new(DLRS_BAD_ARG).detail(WHAT)
+            })?;
+            to.copy_from_nonoverlapping(number.bits.as_ptr(), words);
+            to = to.add(words);
+        }
+        Ok(made)
+    }
+}
+
+/// Writes a value, a number or anything that is a tensor, to the elements of `dst`. What has a
+/// `__dlpack__` is an array, though it can be converted to a number.
 ///
 /// # Safety
 /// `value` is a live object.
@@ -132,45 +166,41 @@ pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
     let (python, dtype) = (dst.python, dst.description().dtype);
     // SAFETY: the caller's word.
     unsafe {
-        if Number::of(python, value).is_some() {
-            return scalar(python, value, dtype)?.fill(dst);
+        let kind = python.kind(Object::new(value))?;
+        let array = python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?;
+        if !array && let Some(number) = number(python, value, dtype)? {
+            return number.fill(dst);
         }
-        match Held::of(python, value) {
-            Ok(src) => broadcast(src.live(), dst),
-            Err(failure) => other_number(python, value, dtype, failure)?.fill(dst),
-        }
+        broadcast(Held::of(python, value)?.live(), dst)
     }
 }
 
-/// What is no tensor, for which `failure` is the reason, may be a number of another library, as
-/// ml_dtypes' and `Decimal`: then only its own exceptions count.
+/// A number of Python's, NumPy's or another library's, as ml_dtypes' and `Decimal`; `None` for what
+/// is none.
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn other_number(
+unsafe fn number(
     python: Python,
     value: *mut PyObject,
     dtype: DLDataType,
-    failure: Error,
-) -> Result<Scalar> {
-    let mut set = [null_mut(); 3];
-    let [kind, object, trace] = &mut set;
-    // SAFETY: the caller's word; what was fetched is restored or given up.
-    unsafe {
-        let value_of = |code| scalar(python, value, DLDataType { code, ..dtype });
-        python.PyErr_Fetch(kind, object, trace);
-        match value_of(kDLFloat as u8) {
+) -> Result<Option<Scalar>> {
+    // SAFETY: the caller's word.
+    let value_of = |code| unsafe { scalar(python, value, DLDataType { code, ..dtype }) };
+    if Number::of(python, value).is_none() {
+        // A text can be a whole number, and anything is true, so they are no sign of a number.
+        let sign = if dtype.code == kDLComplex as u8 { kDLComplex } else { kDLFloat };
+        match value_of(sign as u8) {
+            Ok(_) => {}
             Err(_) if is(python, Python::PyExc_TypeError) => {
-                let [kind, object, trace] = set;
-                python.PyErr_Restore(kind, object, trace);
-                Err(failure)
+                // SAFETY: attached.
+                unsafe { python.PyErr_Clear() };
+                return Ok(None);
             }
-            float => {
-                set.into_iter().for_each(|part| drop(Owned::new(part)));
-                float.and_then(|_| value_of(dtype.code))
-            }
+            Err(error) => return Err(error),
         }
     }
+    value_of(dtype.code).map(Some)
 }
 
 /// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
@@ -261,7 +291,8 @@ method!(
 );
 method!(
     /// fill($self, value, /)
-    /// Write one number, or the element of a one-element tensor, to every element.
+    /// Write one number, or the element of a one-element tensor, to every element. OverflowError if
+    /// a number does not fit; a tensor's is converted as by astype.
     /// >>> t = dlpack_rs.empty(3, 'bfloat16')
     /// >>> t.fill(0.5)
     /// >>> t.tolist()
@@ -287,7 +318,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))
     /// True
     equal, |this, call| (/ other * equal_nan) {
-        let equality = match super::arguments::truth(call.python, equal_nan)? {
+        let equality = match arguments::truth(call.python, equal_nan)? {
             true => compare::Equality::ValuesOrNan,
             false => compare::Equality::Values,
         };
