@@ -244,7 +244,8 @@ pub fn format(dtype: DLDataType, out: &mut dyn Write) -> fmt::Result {
         Some(kind) if legal(dtype).is_ok() => {
             out.write_str(kind.stem)?;
             if kind.bits_in_name {
-                out.write_str(decimal(dtype.bits, &mut [0; 3]))?;
+                let width = WIDTHS.get(dtype.bits.trailing_zeros() as usize);
+                out.write_str(width.unwrap_or(&""))?;
             }
         }
         _ => {
@@ -255,18 +256,19 @@ pub fn format(dtype: DLDataType, out: &mut dyn Write) -> fmt::Result {
     if dtype.lanes != 1 { write!(out, "x{}", u64::from(dtype.lanes)) } else { Ok(()) }
 }
 
-/// A number's digits, faster than by `write!`.
-fn decimal(mut number: u8, digits: &mut [u8; 3]) -> &str {
-    let mut rest: &mut [u8] = digits;
-    let mut count = 0;
-    while let Some((last, others)) = rest.split_last_mut()
-        && (number > 0 || count == 0)
-    {
-        *last = b'0' + number % 10;
-        (number, rest, count) = (number / 10, others, count + 1);
+/// The widths that follow a stem, each a power of two.
+const WIDTHS: [&str; 8] = ["1", "2", "4", "8", "16", "32", "64", "128"];
+const _: () = {
+    let mut code = 0;
+    while code < KINDS.len() {
+        let mut bits = KINDS[code].bits;
+        while let [first, rest @ ..] = bits {
+            assert!(!KINDS[code].bits_in_name || first.is_power_of_two());
+            bits = rest;
+        }
+        code += 1;
     }
-    str::from_utf8(digits.get(3 - count..).unwrap_or_default()).unwrap_or_default()
-}
+};
 
 /// A dtype that prints as its name.
 pub struct Name(pub DLDataType);
