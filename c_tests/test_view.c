@@ -368,7 +368,7 @@ static void test_refusals(mt base) {
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1,
           dlrs_view_permute(base, SHAPE(0, INT64_MIN, 2), 3, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_transpose(base, 0, 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 1, DLRS_FIELD_NONE, 0, dlrs_view_squeeze(base, 0, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 1, DLRS_FIELD_SHAPE, 0, dlrs_view_squeeze(base, 0, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
   REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, 65, &v, ERR));
   REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, INT32_MIN, &v, ERR));

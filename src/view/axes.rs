@@ -1,7 +1,7 @@
 //! Steps that order, drop and add axes.
 
 use super::{ALL_AXES, View, bad};
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::Dims;
 
 impl View<'_> {
@@ -57,7 +57,7 @@ impl View<'_> {
                 let error = Error::new(DLRS_SHAPE_MISMATCH).detail(
                     "only an axis of extent 1 can be removed\0Select an index of it instead.",
                 );
-                return Err(error.dim(dim).value(extent).limit(1));
+                return Err(error.field(DLRS_FIELD_SHAPE).dim(dim).value(extent).limit(1));
             }
             self.remove(dim);
             return Ok(());
