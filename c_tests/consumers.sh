@@ -13,6 +13,8 @@ for tool in cargo:cargo cmake:cmake ninja:ninja-build make:make pkg-config:pkg-c
 done
 [ -z "$missing" ] || { echo "consumers.sh: missing tools: apt-get install$missing"; exit 1; }
 
+# make takes a blank in a target for the end of a word.
+case ${TMPDIR:-} in *[[:blank:]]*) export TMPDIR=/tmp ;; esac
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset LD_LIBRARY_PATH CMAKE_PREFIX_PATH PKG_CONFIG_PATH DESTDIR CARGO_TARGET_DIR
@@ -143,10 +145,11 @@ components() { # what is missing is said in one sentence
   tr -s ' \n' '  ' <"$work/said" | grep -F "has no teleport here: it has the libraries that are"
 }
 system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake and pkg-config
-  mkdir -p "$work/system/include/dlpack"
-  cp "$root/include/dlpack.h" "$work/system/include/dlpack/"
+  local folder="$work/system/in clude" # with a blank
+  mkdir -p "$folder/dlpack"
+  cp "$root/include/dlpack.h" "$folder/dlpack/"
   cmake -S "$root" -B "$work/without" -G Ninja "${cargo_dir[@]}" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
-    -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include"
+    -DDLPACK_RS_SYSTEM_DLPACK="$folder"
   cmake --build "$work/without"
   cmake --install "$work/without" --prefix "$work/bare"
   [ ! -e "$work/bare/include/dlpack/dlpack.h" ]
@@ -156,14 +159,14 @@ system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake a
     make -C "$root/examples/pkgconfig_consumer" OUT="$work/pkgconfig-bare"
   run_programs "$work/pkgconfig-bare" "$work/bare/lib"
   sed '/find_package(dlpack 1/,$d' "$root/examples/cmake_consumer/CMakeLists.txt" |
-    sed "s|\.\./|$root/examples/|" >"$work/system/CMakeLists.txt"
+    sed "s|\.\./\([^ )]*\)|\"$root/examples/\1\"|" >"$work/system/CMakeLists.txt"
   cmake -S "$work/system" -B "$work/system/b" -G Ninja -DCMAKE_PREFIX_PATH="$work/bare"
   cmake --build "$work/system/b"
   run_programs "$work/system/b" "$work/bare/lib"
   # None found, or one that is too old: fails with a remedy.
-  echo '#define DLPACK_VERSION 60' >"$work/system/include/dlpack/dlpack.h"
+  echo '#define DLPACK_VERSION 60' >"$folder/dlpack/dlpack.h"
   fails cmake -S "$root" -B "$work/old" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
-    -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include" 2>"$work/said"
+    -DDLPACK_RS_SYSTEM_DLPACK="$folder" 2>"$work/said"
   grep -F libdlpack-dev "$work/said"
 }
 folders() { # folders LIBDIR INCLUDEDIR [CMAKE-ARGUMENT...]: a prefix with a blank, a strict umask
@@ -178,7 +181,7 @@ folders() { # folders LIBDIR INCLUDEDIR [CMAKE-ARGUMENT...]: a prefix with a bla
   found=$(dirname "$(find "$to" -name dlpack_rsConfig.cmake)")
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(f LANGUAGES C)' \
     'find_package(dlpack_rs REQUIRED)' 'foreach(kind shared static)' \
-    "add_executable(\${kind} $root/examples/c/hello.c)" \
+    "add_executable(\${kind} \"$root/examples/c/hello.c\")" \
     'target_link_libraries(${kind} PRIVATE dlpack_rs::dlpack_rs_${kind})' \
     'endforeach()' >"$at/CMakeLists.txt"
   cmake -S "$at" -B "$at/c" -G Ninja -Ddlpack_rs_DIR="$found"
@@ -189,11 +192,6 @@ folders() { # folders LIBDIR INCLUDEDIR [CMAKE-ARGUMENT...]: a prefix with a bla
   for program in "$at/c/shared" "$at/c/static" "$at/hello"; do
     "$program" | diff "$root/examples/expected/c-hello.txt" -
   done
-}
-folders_of_system_dlpack() {
-  mkdir -p "$work/its own/dlpack"
-  cp "$root/include/dlpack.h" "$work/its own/dlpack/"
-  folders lib include -DDLPACK_RS_INSTALL_DLPACK_H=OFF -DDLPACK_RS_SYSTEM_DLPACK="$work/its own"
 }
 own_dlpack_target() { # a project that has a dlpack::dlpack keeps its own
   mkdir "$work/own"
@@ -273,7 +271,7 @@ quoted() { # a prefix and a DESTDIR with a blank
 embedded() { # in a project that scikit-build builds for a wheel: that one's files and no others
   mkdir -p "$work/embedding"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(e LANGUAGES C)' \
-    "add_subdirectory($root dlpack_rs)" 'add_library(ext MODULE ext.c)' \
+    "add_subdirectory(\"$root\" dlpack_rs)" 'add_library(ext MODULE ext.c)' \
     'target_link_libraries(ext PRIVATE dlpack_rs::dlpack_rs_static)' \
     'install(TARGETS ext LIBRARY DESTINATION ext)' >"$work/embedding/CMakeLists.txt"
   printf '#include <dlpack/dlpack_rs.h>\nint own(void) { return (int)dlrs_version(); }\n' \
@@ -287,8 +285,8 @@ embedded() { # in a project that scikit-build builds for a wheel: that one's fil
 subproject() { # installs what its programs need to run, and nothing else of ours
   mkdir -p "$work/subproject"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(s LANGUAGES C)' \
-    'include(FetchContent)' "FetchContent_Declare(dlpack_rs SOURCE_DIR $root)" \
-    'FetchContent_MakeAvailable(dlpack_rs)' "add_executable(hello $root/examples/c/hello.c)" \
+    'include(FetchContent)' "FetchContent_Declare(dlpack_rs SOURCE_DIR \"$root\")" \
+    'FetchContent_MakeAvailable(dlpack_rs)' "add_executable(hello \"$root/examples/c/hello.c\")" \
     'target_link_libraries(hello PRIVATE dlpack_rs::dlpack_rs)' \
     'set_property(TARGET hello PROPERTY INSTALL_RPATH "$ORIGIN/../lib")' \
     'install(TARGETS hello RUNTIME DESTINATION bin)' >"$work/subproject/CMakeLists.txt"
@@ -306,7 +304,7 @@ overriding() { # FetchContent in place of find_package: the same variables and c
   mkdir -p "$work/overriding"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(o LANGUAGES C)' \
     'include(FetchContent)' \
-    "FetchContent_Declare(dlpack_rs SOURCE_DIR $root OVERRIDE_FIND_PACKAGE)" \
+    "FetchContent_Declare(dlpack_rs SOURCE_DIR \"$root\" OVERRIDE_FIND_PACKAGE)" \
     'find_package(dlpack_rs REQUIRED COMPONENTS static print)' \
     'message(STATUS "has ${dlpack_rs_VERSION} ${dlpack_rs_FEATURES}")' \
     'find_package(dlpack_rs REQUIRED COMPONENTS ${WANT})' >"$work/overriding/CMakeLists.txt"
@@ -360,7 +358,6 @@ for libdir in ../lib /elsewhere/lib; do
   row "a libdir outside the prefix: refused" refuses "INSTALL_LIBDIR must be below the prefix" \
     "-DCMAKE_INSTALL_LIBDIR=$libdir"
 done
-row "dlpack.h left to a system with blanks in its folder" folders_of_system_dlpack
 row "a project's own dlpack::dlpack stays" own_dlpack_target
 row "cargo: rustup's in the home, then PATH's; not CARGO_HOME's where that is not set" found_cargo
 row "no cargo: says what to install" no_cargo
