@@ -252,33 +252,23 @@ impl<'a> Pipeline<'a> {
 
     /// Converts `n` elements of `src` to those of `dst`, at most a tile.
     pub fn run(&self, src: &[u8], dst: &mut [u8], n: usize, spares: &mut [Tile; 2]) {
-        let [a, b] = spares;
-        let call = |step: &Fastest, src: &[u8], dst: &mut [u8]| step.run(src, dst, &self.params);
-        match self.steps.get(..self.count) {
-            Some([first, last]) => {
-                let wide = a.first(n * first.step.nbytes);
-                call(first, src, wide);
-                call(last, wide, dst);
+        let steps = self.steps.get(..self.count).unwrap_or_default();
+        let Some((last, others)) = steps.split_last() else {
+            if dst.len() == src.len() {
+                dst.copy_from_slice(src);
             }
-            Some([first, second, rest @ ..]) => {
-                let (wide, wider) =
-                    (a.first(n * first.step.nbytes), b.first(n * second.step.nbytes));
-                call(first, src, wide);
-                call(second, wide, wider);
-                match rest {
-                    [last] => call(last, wider, dst),
-                    [third, last] => {
-                        let wide = a.first(n * third.step.nbytes);
-                        call(third, wider, wide);
-                        call(last, wide, dst);
-                    }
-                    _ => {}
-                }
-            }
-            Some([only]) => call(only, src, dst),
-            _ if dst.len() == src.len() => dst.copy_from_slice(src),
-            _ => {}
+            return;
+        };
+        let [mut from, mut to] = spares.each_mut();
+        let mut made = 0;
+        for step in others {
+            let nbytes = n * step.step.nbytes;
+            let input = if made == 0 { src } else { from.first(made) };
+            step.run(input, to.first(nbytes), &self.params);
+            made = nbytes;
+            (from, to) = (to, from);
         }
+        last.run(if made == 0 { src } else { from.first(made) }, dst, &self.params);
     }
 
     /// Converts any number of elements, of so many bytes in `src` and in `dst`.
