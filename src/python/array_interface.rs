@@ -35,9 +35,10 @@ pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
     let name = text(python, c"__array_interface__")?;
     let Some(found) = python.attribute(object, name.object())? else { return Ok(None) };
     let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
-    match typestr_of(utf8(python, typestr.object())?) {
-        Some(_) => Ok(None),
-        None => over(python, object, &found, None).map(Some),
+    match is_text(python, typestr.as_ptr()) && typestr_of(utf8(python, typestr.object())?).is_none()
+    {
+        true => over(python, object, &found, None).map(Some),
+        false => Ok(None),
     }
 }
 
@@ -197,6 +198,11 @@ fn typestr_of(text: &[u8]) -> Option<DLDataType> {
 }
 
 fn dtype_of(python: Python, object: Object, typestr: &Owned) -> Result<DLDataType> {
+    if !is_text(python, typestr.as_ptr()) {
+        let kind = KindOf(python, typestr.object());
+        let text = format_args!("the array interface's typestr is no text but {kind}");
+        return Err(refused(python, python.PyExc_TypeError(), text));
+    }
     let text = utf8(python, typestr.object())?;
     if let Some(dtype) = typestr_of(text) {
         return Ok(dtype);

@@ -318,7 +318,10 @@ unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
                 return Err(Error::new(DLRS_BAD_ARG).detail("the capsule was consumed before"));
             }
         }
-        Err(Error::new(DLRS_BAD_ARG).detail("is no capsule with a DLPack tensor"))
+        Err(Error::new(DLRS_BAD_ARG).detail(
+            "what __dlpack__ returned is no capsule with a DLPack tensor\0Give a capsule, or an \
+             object whose __dlpack__ returns one.",
+        ))
     }
 }
 

@@ -477,6 +477,9 @@ def test_the_dictionary_is_kept_too():
 def test_notations():
     array = np.arange(6, dtype="i2")
     assert m.from_dlpack(Interface(array, typestr="=i2")).tolist() == array.tolist()
+    for typestr in (b"=i2", 7):
+        with pytest.raises(TypeError, match="typestr is no text but '(bytes|int)'"):
+            m.from_dlpack(Interface(array, typestr=typestr))
     for typestr in ("<M8[ns]", ">i2", "|V2", "<i3", ""):
         with pytest.raises(BufferError, match=re.escape(f"'{typestr}'")):
             m.from_dlpack(Interface(array, typestr=typestr))
