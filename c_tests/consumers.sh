@@ -135,6 +135,16 @@ versions() { # 0.x: another minor version is another interface; DLPack 1.x is on
   fails $ask -B "$work/v8" -DWANT="99.0...100" -DDL=1.3
   [ "$(PKG_CONFIG_PATH=$work/installed/lib/pkgconfig pkg-config --modversion dlpack_rs)" = "$version" ]
 }
+old_policies() { # a project that was written for an old CMake
+  mkdir "$work/old"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.1)' 'project(o C)' 'enable_testing()' \
+    'find_package(dlpack_rs REQUIRED)' 'dlpack_rs_test_layout(layout HEADER dlpack/dlpack.h' \
+    '  LINK_LIBRARIES dlpack_rs::dlpack_rs)' >"$work/old/CMakeLists.txt"
+  # CMake 4 takes no such old version unless it is told to.
+  cmake -S "$work/old" -B "$work/old/b" -DCMAKE_PREFIX_PATH="$work/installed" \
+    -DCMAKE_POLICY_VERSION_MINIMUM=3.5
+  (cd "$work/old/b" && ctest --output-on-failure)
+}
 components() { # what is missing is said in one sentence
   mkdir "$work/components"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(c LANGUAGES NONE)' \
@@ -343,6 +353,7 @@ row "DLPACK_RS_USE_STATIC chooses the static library" static_by_option
 row "dlpack_rs_DIR names the build tree" build_directory_itself
 row "versions: what is compatible is found, the rest is refused" versions
 row "a component that is missing: said" components
+row "a project with the policies of an old CMake" old_policies
 for feature in CUDA cuda2 -cuda all module "cast no"; do
   row "the feature \"$feature\": refused" refuses "which is none of: cuda rocm python" \
     "-DDLPACK_RS_FEATURES=$feature"
