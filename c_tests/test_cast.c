@@ -103,7 +103,11 @@ static void test_refusals(void) {
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_cast(NULL, dst, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_cast(src, NULL, NULL, ERR));
   options.flags = DLRS_COPY_RAW_BYTES;
-  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_cast(src, dst, &options, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_cast(src, dst, &options, ERR));
+  /* The member, then what is wrong with it, then the remedy. */
+  CHECK(strcmp(t_error.message,
+               "dlrs_cast: options->flags: DLRS_COPY_RAW_BYTES cannot be combined with a conversion "
+               "(value 2) [DLRS_BAD_ARG]. Leave it out, or copy with dlrs_copy.") == 0);
   b.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
   REFUSED(DLRS_READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
   b.managed.flags = 0;

@@ -158,6 +158,10 @@ impl Error {
     /// Replaces the status's description by a more precise one, and after a NUL its remedy;
     /// together they are shorter than 255 bytes. One that is empty stays the status's.
     pub const fn detail(self, detail: &'static str) -> Self {
+        debug_assert!(
+            self.byte(BITS) & 15 != Field::DLRS_FIELD_OPTION as u8,
+            "an option's name and its description are one text"
+        );
         self.described(text::of(detail))
     }
 
@@ -171,9 +175,10 @@ impl Error {
         self.described(text::of_c(detail))
     }
 
-    /// Sets the member at fault of an options struct or table.
+    /// Sets the member at fault of an options struct or table: its name, and after a NUL a text as
+    /// of [`Error::detail`], which this replaces.
     pub const fn option(self, name: &'static str) -> Self {
-        self.field(Field::DLRS_FIELD_OPTION).detail(name)
+        self.field(Field::DLRS_FIELD_OPTION).described(text::of(name))
     }
 
     /// Sets the argument at fault, unless an inner function already did.
@@ -193,7 +198,7 @@ impl Error {
         Arg::ALL.get(usize::from(self.byte(0)).wrapping_sub(1)).copied()
     }
 
-    /// The precise description, empty for none; for an option, its name.
+    /// The precise description, empty for none; for an option, its name before it.
     fn words(&self) -> &'static str {
         // SAFETY: both are of one text.
         unsafe { text::again((self.detail, self.byte(NBYTES))) }

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::arg;
-use super::copy::{DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
+use super::copy::{DLRS_COPY_RAW_BYTES, DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::cast::{self, Value};
@@ -25,8 +25,10 @@ pub(super) unsafe fn value_options(
     // SAFETY: the caller's word.
     let options = unsafe { copy_options(options, argument, DLRS_COPY_SATURATE, room) }?;
     if options.raw_bytes {
-        let error = Error::new(DLRS_BAD_ARG).option("flags").of(argument);
-        return Err(error.detail("DLRS_COPY_RAW_BYTES cannot be combined with a conversion"));
+        const RAW: &str = "flags\0DLRS_COPY_RAW_BYTES cannot be combined with a conversion\0\
+                           Leave it out, or copy with dlrs_copy.";
+        let error = Error::new(DLRS_BAD_ARG).option(RAW).of(argument);
+        return Err(error.value(DLRS_COPY_RAW_BYTES.into()));
     }
     Ok(options)
 }

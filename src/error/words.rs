@@ -18,6 +18,12 @@ impl Write for Counted<'_> {
     }
 }
 
+/// A text before and after its first NUL.
+#[inline(never)]
+fn parted(text: &'static str) -> (&'static str, &'static str) {
+    text.split_once('\0').unwrap_or((text, ""))
+}
+
 impl Error {
     /// The member at fault.
     pub fn member(&self) -> Field {
@@ -63,12 +69,16 @@ impl Error {
     ) -> Result<[usize; 3], fmt::Error> {
         let mut out = Counted { out, nbytes: 0 };
         let (name, meaning, remedy) = self.status().explain();
+        let (member, words) = match self.member() {
+            Field::DLRS_FIELD_OPTION => parted(self.words()),
+            field => (field.text(), self.words()),
+        };
         write!(out, "{function}: ")?;
-        self.write_place(&mut out)?;
+        self.write_place(member, &mut out)?;
         let place = out.nbytes;
-        let named = self.member() == Field::DLRS_FIELD_OPTION;
-        let (detail, remedy) = self.words().split_once('\0').unwrap_or((self.words(), remedy));
-        out.write_str(if detail.is_empty() || named { meaning } else { detail })?;
+        let (detail, given) = parted(words);
+        let remedy = if given.is_empty() { remedy } else { given };
+        out.write_str(if detail.is_empty() { meaning } else { detail })?;
         if let Some(quoted) = quoted {
             self.write_quoted(quoted, &mut out)?;
         }
@@ -83,12 +93,8 @@ impl Error {
         Ok([place, text, status])
     }
 
-    fn write_place(&self, out: &mut Counted) -> fmt::Result {
+    fn write_place(&self, member: &str, out: &mut Counted) -> fmt::Result {
         let argument = self.argument().map_or("", Arg::as_str);
-        let member = match self.member() {
-            Field::DLRS_FIELD_OPTION => self.words(),
-            field => field.text(),
-        };
         // A parameter with the field's own name, such as `shape` or `dtype`, is named once.
         let rest = member.strip_prefix(argument);
         let once = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
