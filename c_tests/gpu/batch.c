@@ -6,6 +6,7 @@
  * bytes of the destination, and those around its elements, are compared with loops over elements.
  * Then: calls of the driver per batch, captures, pairs that go alone. Failures: batch_faults.c. */
 #include "batch.h"
+#include "../random.h"
 
 static const char *const kind_names[] = {"cpu", "pinned", "managed", "managed:1", "device", "device:1"};
 static const char *const layout_names[] = {"dense", "strided", "mixed"};
@@ -275,9 +276,66 @@ static void among_others(void) {
   }
 }
 
+/* ---- Records that sides share ---------------------------------------------------------------*/
+
+/* Random pairs within and between two recorded tensors and memory of which nothing is known: what is
+ * recorded for a tensor comes after each pair that writes it, in whichever order they come. */
+static void records(void) {
+  enum { PLACES = 3, UNKNOWN = 2 };
+  static unsigned char expected[PLACES][NBYTES];
+  static side from[PLACES], to[PLACES];
+  const int64_t nbytes = NBYTES, one = 1;
+  NEEDS_STANDIN();
+  set_up();
+  for (int k = 0; k < PLACES; ++k) from[k].first = (unsigned char *)gpu_alloc(0, 2 * NBYTES);
+  for (int round = 0; round < 200; ++round) {
+    DLManagedTensorVersioned *whole[PLACES] = {NULL};
+    G.ctl(STANDIN_SEED, round % 2 ? round : 0, 0, NULL); /* 0: only what is waited for */
+    for (int k = 0; k < PLACES; ++k) {
+      from[k].on = to[k].on = DEV(0);
+      to[k].first = from[k].first + NBYTES;
+      memcpy(seen(from[k].first), k == UNKNOWN ? news : olds, NBYTES);
+      memcpy(seen(to[k].first), olds, NBYTES);
+      memcpy(expected[k], olds, NBYTES);
+      if (k == UNKNOWN) continue;
+      gpu_copy(0, makers[0][k], from[k].first, news, NBYTES);
+      whole[k] = wrap(&from[k], from[k].first, 2 * NBYTES);
+      WORKS(dlrs_ready_record(whole[k], makers[0][k], ERR));
+      WORKS(dlrs_view_as_strided(whole[k], &nbytes, &one, 1, 0, &from[k].own, ERR));
+      WORKS(dlrs_view_as_strided(whole[k], &nbytes, &one, 1, NBYTES, &to[k].own, ERR));
+    }
+    int n = 2 + (int)below(30), use = (int)below(3);
+    for (int i = 0; i < n; ++i) {
+      int src = (int)below(PLACES), dst = (int)below(PLACES);
+      B.layouts[i] = layout_of(MIXED, i);
+      B.src[i] = tensor_of(&from[src], 0, i);
+      B.dst[i] = tensor_of(&to[dst], 1, i);
+      write_pair(expected[dst], i);
+    }
+    dlrs_copy_options options = gpu_options(use ? streams[0][0] : NULL, use ? streams[0][use - 1] : NULL, DLRS_COPY_ASYNC);
+    WORKS(dlrs_copy_batch((uint64_t)n, B.src, B.dst, &options, NULL, ERR));
+    for (int k = 0; k < UNKNOWN; ++k) {
+      WORKS(dlrs_ready_sync(whole[k], ERR));
+      CHECK(memcmp(seen(to[k].first), expected[k], NBYTES) == 0);
+    }
+    all_run();
+    for (int k = 0; k < PLACES; ++k) CHECK(memcmp(seen(to[k].first), expected[k], NBYTES) == 0);
+    for (int i = 0; i < n; ++i) {
+      dlrs_release(B.views[0][i]);
+      dlrs_release(B.views[1][i]);
+    }
+    for (int k = 0; k < PLACES; ++k) {
+      dlrs_release(from[k].own);
+      dlrs_release(to[k].own);
+      dlrs_release(whole[k]);
+    }
+  }
+}
+
 static const gpu_row others[] = {
     {"cost", "calls of the driver per batch", cost},
     {"captured", "captures, and the legacy stream", captured},
+    {"records", "sides that share a record", records},
     {"among others", "pairs that go alone", among_others},
 };
 

@@ -118,17 +118,20 @@ static inline void make_batch(const side *from, const side *to, int n, int kind)
   }
 }
 
-static inline void expect(int n) {
-  memcpy(want, olds, NBYTES);
-  for (int i = 0; i < n; ++i) {
-    const layout *it = &B.layouts[i];
-    for (int64_t row = 0; row < it->shape[0]; ++row) {
-      for (int64_t column = 0; column < it->shape[1]; ++column) {
-        want[i * PITCH + it->dst_at + row * it->dst[0] + column * it->dst[1]] =
-            news[i * PITCH + it->src_at + row * it->src[0] + column * it->src[1]];
-      }
+/* What pair i does to a destination. */
+static inline void write_pair(unsigned char *dst, int i) {
+  const layout *it = &B.layouts[i];
+  for (int64_t row = 0; row < it->shape[0]; ++row) {
+    for (int64_t column = 0; column < it->shape[1]; ++column) {
+      dst[i * PITCH + it->dst_at + row * it->dst[0] + column * it->dst[1]] =
+          news[i * PITCH + it->src_at + row * it->src[0] + column * it->src[1]];
     }
   }
+}
+
+static inline void expect(int n) {
+  memcpy(want, olds, NBYTES);
+  for (int i = 0; i < n; ++i) write_pair(want, i);
 }
 
 static inline DLManagedTensorVersioned *wrap(const side *at, unsigned char *first, int64_t nbytes) {

@@ -55,7 +55,7 @@ static void ends(void) {
   }
 }
 
-enum { INTERNAL = 999, FAULT = 719, REFUSES = 1, LACKS = 801 };
+enum { INTERNAL = 999, FAULT = 719, LOST = 201, REFUSES = 1, LACKS = 801, LAUNCH = 701 };
 
 static void failures(void) {
   NEEDS_STANDIN();
@@ -76,6 +76,7 @@ static void failures(void) {
       }
       for (int at = 0; !G.hip && n > 1 && at < n; at += TOGETHER) {
         fails_at(n, async, "cuMemcpyBatchAsync", at / TOGETHER + 1, FAULT, DLRS_ASYNC_FAULT, (uint64_t)n);
+        fails_at(n, async, "cuMemcpyBatchAsync", at / TOGETHER + 1, LOST, DLRS_CTX_LOST, (uint64_t)n);
       }
     }
   }
@@ -114,6 +115,25 @@ static void refusals(void) {
   EQUAL(failed, 130);
   EQUAL(gpu_now().stats.pending, 0);
   SAME(before);
+}
+
+/* A pair that this backend then does not copy goes another way, after those gathered before it. */
+static void launches(void) {
+  static const int codes[] = {REFUSES, LACKS, LAUNCH};
+  NEEDS_STANDIN();
+  set_up();
+  const char *launch = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
+  for (int async = 0; async < 2; ++async) {
+    dlrs_copy_options options = on_stream(streams[0][0], async);
+    calls_of(MOST, MIXED, &options);
+    long all = G.calls(launch);
+    CHECK(all > 20);
+    for (long call = 1; call <= all; call += 5) {
+      G.ctl(STANDIN_FAIL, call, codes[call % 3], launch);
+      calls_of(MOST, MIXED, &options);
+      G.ctl(STANDIN_FAIL, 0, 0, NULL);
+    }
+  }
 }
 
 /* Pinned memory that was registered in part is rejected by the driver's copies, not by the library. */
@@ -160,6 +180,7 @@ static const gpu_row rows[] = {
     {"failures", "a call fails at each pair", failures},
     {"ends", "the wait after a group fails", ends},
     {"refusals", "the driver refuses a batch", refusals},
+    {"launches", "a pair that goes another way", launches},
     {"registered", "memory registered in part", registered},
     {"checked first", "a pair that cannot be copied", checked_first},
 };

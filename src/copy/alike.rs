@@ -52,7 +52,6 @@ impl Transfers for Alike<'_> {
             return false;
         }
         let transfer = self.all.current();
-        transfer.parallel = self.options.parallel;
         let [src, dst] = memories(transfer);
         let ends = Ends::of(&src, &dst, &self.options.streams);
         sides(transfer) == self.sides && ends.is_ok_and(|ends| ends == self.ends)

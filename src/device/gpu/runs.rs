@@ -93,9 +93,6 @@ impl Gpu {
                     Err(_) => {
                         together = false;
                         more = transfers.go_to(first);
-                        if more {
-                            continue;
-                        }
                     }
                 }
             }
