@@ -30,15 +30,16 @@ typedef struct answer {
 } answer;
 
 static void judge_here(dlrs_conform_getter *get, uint32_t index, int out) {
-  const dlrs_conform_subject *subject = get();
+  const dlrs_conform_subject *subject;
   answer a;
-  int null;
+  int null = open("/dev/null", O_WRONLY);
+  if (null >= 0) dup2(null, 1); /* what the library prints is no report */
+  subject = get();
   if (subject == NULL) _exit(NO_SUBJECT);
   memset(&a, 0, sizeof a);
   snprintf(a.name, sizeof a.name, "%s %s", subject->name == NULL ? "library" : subject->name,
            subject->version == NULL ? "" : subject->version);
-  null = open("/dev/null", O_WRONLY); /* hides messages of a crash */
-  if (null >= 0) dup2(null, 2);
+  if (null >= 0) dup2(null, 2); /* hides messages of a crash */
   if (dlrs_conform_check(subject, index, &a.verdict) != 0) _exit(NO_SUBJECT);
   if (write(out, &a, sizeof a) != (ssize_t)sizeof a) _exit(1);
   if (dlrs_conform_rule_at(index)->ends && a.verdict.outcome == DLRS_CONFORM_PASS) exit(0);
@@ -130,13 +131,26 @@ static int fits(const dlrs_conform_rule *rule, const char *patterns) {
   return 0;
 }
 
+/* Whether each line of the file of known violations begins with an identifier, or has none. It may
+ * be one that the Python kit alone has. */
+static int has_identifiers(FILE *file, const char *path) {
+  char line[512], word[32];
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, " %31[^# \t\r\n]", word) != 1) continue;
+    if (fnmatch("[CDPRX][0-9][0-9]", word, 0) == 0) continue;
+    fprintf(stderr, "%s: there is no rule '%s'; --list shows all\n", path, word);
+    return 0;
+  }
+  return 1;
+}
+
 /* Whether the file of known violations has a line that begins with this rule. */
 static int is_known(FILE *file, const char *id) {
   char line[512], word[32];
   if (file == NULL) return 0;
   rewind(file);
   while (fgets(line, sizeof line, file) != NULL)
-    if (sscanf(line, "%31s", word) == 1 && strcmp(word, id) == 0) return 1;
+    if (sscanf(line, " %31[^# \t\r\n]", word) == 1 && strcmp(word, id) == 0) return 1;
   return 0;
 }
 
@@ -253,7 +267,7 @@ int dlrs_conform_main(dlrs_conform_getter *get, int argc, char **argv) {
     fprintf(stderr, "%s: %s\n", o.known, strerror(errno));
     return 2;
   }
-  status = judge_all(get, &o, known);
+  status = known == NULL || has_identifiers(known, o.known) ? judge_all(get, &o, known) : 2;
   if (known != NULL) fclose(known);
   return status;
 }

@@ -92,6 +92,10 @@ row "known ones: 0" exits 0 conform "$work/libmini.so" --select C01 --known "$wo
 printf 'C01\nP12\n' >"$work/known.txt"
 row "gone ones: 1" exits 1 conform "$work/libmini.so" --select C01,P12 --known "$work/known.txt"
 row "say so" grep -q "P12 is known, and passes" "$work/said"
+printf '# a comment\n\n  C01#\nP01 of the Python kit\n' >"$work/known.txt"
+row "comments" exits 0 conform "$work/libmini.so" --select C01 --known "$work/known.txt"
+printf 'C1\n' >"$work/known.txt"
+row "no identifier: 2" exits 2 conform "$work/libmini.so" --select C01 --known "$work/known.txt"
 export MINI_FAULT="dies of ndim"
 row "a crash" exits 1 conform "$work/libmini.so" --select C38
 row "is named" grep -q "^crash C38 ROBUST .*signal 6" "$work/said"
@@ -114,6 +118,9 @@ assert {"id", "severity", "source", "rule", "outcome", "text", "known"} == set(f
 ' "$work/json"
 }
 row "--json" json
+export MINI_FAULT="prints"
+row "a library that prints" json
+unset MINI_FAULT
 row "its rules are those of the Python kit" env DLPACK_RS_LIBRARY="$libdir/libdlpack_rs.so" \
     python3 -B "$root/python/generate_conform.py" --check
 echo "$passed passed, $failed failed"
