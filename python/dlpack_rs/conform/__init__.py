@@ -48,12 +48,16 @@ def checks(library: type[Library] | Library, known: Known = (),
 
     import pytest
 
+    reasons = dict(known) if hasattr(known, "keys") else dict.fromkeys(known, "known")
+    for name in reasons:
+        if name not in CHECKS:
+            raise ValueError(f"known: there is no check {name!r}")
+
     def parameter(check: Check) -> Any:
-        if check.id not in known:
+        if check.id not in reasons:
             return pytest.param(check, id=check.id)
-        reason = known[check.id] if isinstance(known, dict) else "known"
         return pytest.param(check, id=check.id,
-                            marks=pytest.mark.xfail(reason=reason, strict=True))
+                            marks=pytest.mark.xfail(reason=reasons[check.id], strict=True))
 
     @pytest.mark.parametrize("check", [parameter(check) for check in CHECKS.values()
                                        if check.subject in subjects])

@@ -30,7 +30,7 @@ def selected(patterns):
 def known_of(path):
     """Identifiers of a file: one a line, a reason may follow, # begins a comment."""
     known = {}
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             words = line.partition("#")[0].split(None, 1)
             if words and words[0] not in CHECKS:
@@ -38,6 +38,13 @@ def known_of(path):
             if words:
                 known[words[0]] = words[1].strip() if len(words) > 1 else ""
     return known
+
+
+def positive(text):
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is no time between 0 and 1e6 seconds")
+    return value
 
 
 def parser(program):
@@ -53,14 +60,18 @@ def parser(program):
                            help="a library of the list, or MODULE:EXPRESSION, a from_dlpack "
                                 "function")
     arguments.add_argument("--select", action="append", metavar="P15,C*,MUST",
-                           help="only these checks")
+                           help="only these checks: identifiers, patterns, severities")
     arguments.add_argument("--explain", metavar="ID", help="the rule of a check and its source")
     arguments.add_argument("--list", action="store_true", help="all checks")
-    arguments.add_argument("--known", metavar="FILE", help="violations that are known: identifiers")
-    arguments.add_argument("--seconds", type=float, default=SECONDS, help="for each check")
-    arguments.add_argument("--json", action="store_true")
-    arguments.add_argument("--junit", action="store_true")
-    arguments.add_argument("--markdown", action="store_true")
+    arguments.add_argument("--known", metavar="FILE",
+                           help="violations that are known: an identifier a line, a reason may "
+                                "follow, # begins a comment")
+    arguments.add_argument("--seconds", type=positive, default=SECONDS,
+                           help=f"time limit of each check ({SECONDS})")
+    forms = arguments.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="all verdicts, for programs")
+    forms.add_argument("--junit", action="store_true", help="all verdicts, for CI: JUnit's XML")
+    forms.add_argument("--markdown", action="store_true", help="all verdicts, as a table")
     arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return arguments
 
@@ -92,6 +103,8 @@ def main(arguments: list[str] | None = None, program: str = "dlpack_rs conform")
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2
+    if hasattr(sys.stdout, "reconfigure"):  # messages may have what the encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     if options.json:
         print(_report.as_json(report, known))
     elif options.junit:
@@ -99,11 +112,9 @@ def main(arguments: list[str] | None = None, program: str = "dlpack_rs conform")
     elif options.markdown:
         print(_report.markdown(report, known))
     else:
-        print(_report.text(report, known, sys.stdout.isatty()))
-    gone = [verdict.check.id for verdict in report.verdicts
-            if verdict.check.id in known and verdict.outcome in ("pass", "note")]
-    for name in gone:
-        print(f"{name} is known, and passes: take it out of {options.known}", file=sys.stderr)
-    new = [verdict for verdict in report.verdicts
-           if verdict.counts and verdict.check.id not in known]
-    return 1 if new or gone else 0
+        print(_report.text(report, known, _report.coloured(sys.stdout)))
+    gone = _report.gone(report, known)
+    for verdict in gone:
+        print(f"{verdict.check.id} is known, and passes: take it out of {options.known}",
+              file=sys.stderr)
+    return 1 if gone or _report.new(report, known) else 0

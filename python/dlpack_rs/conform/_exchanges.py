@@ -5,8 +5,9 @@ import gc
 
 from .. import abi
 from ..abi import capsule as capsules
-from ._memory import (IS_COPIED, PADDED, READ_ONLY, Export, Handmade, freed_once, newest, said,
-                      take, taken, threads)
+from ._libraries import sample
+from ._memory import (FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Export, Handmade, freed_once,
+                      newest, said, take, taken, threads)
 from ._model import Failed, Noted, Skipped, check, must
 from ._producers import VALUES, made, read_only
 
@@ -74,6 +75,14 @@ def _(library):
          "the values are wrong")
     if found.address == producer.start:
         must(found.strides == (1, 4), f"strides are {found.strides}")
+    for code, bits in FORMATS:
+        try:
+            found, _ = again(library, Handmade([1] * 3, (3,), dtype=(code, bits, 1)))
+            own = newest(library.make(sample([1] * 3, (3,), dtype=(code, bits, 1))))
+        except Exception:  # without this dtype
+            continue
+        must(found.dtype in ((code, bits, 1), own.dtype),  # P51 and P52 judge its own
+             f"{NAMES[code, bits]} became {found.dtype}")
 
 
 @check("R05", "MUST", "python", "the struct of a re-export is not the one that was taken")

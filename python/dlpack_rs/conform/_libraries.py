@@ -23,6 +23,13 @@ def sample(values=range(12), shape=(3, 4), **rest):
     return tensor
 
 
+def _newest(result):
+    if result is not None and not hasattr(result, "__dlpack__"):
+        raise Skipped(f"{type(result).__name__} has no __dlpack__: a conform.Library with values() "
+                      "and address() can read it")
+    return newest(result)
+
+
 class Library:
     """One library under test. A method that is None is not checked.
 
@@ -47,11 +54,11 @@ class Library:
 
     def values(self, result: Any, /) -> list[Any]:
         """The elements in row-major order."""
-        return newest(result).values()
+        return _newest(result).values()
 
     def address(self, result: Any, /) -> int:
         """Where the first element is."""
-        return newest(result).address
+        return _newest(result).address
 
     def writable(self, result: Any, /) -> bool:
         raise Skipped("the library does not say whether a tensor is writable")
@@ -426,6 +433,6 @@ def find(producer, consumer=None):
             other = LIBRARIES[consumer]()
             found.values, found.address, found.writable = (other.values, other.address,
                                                            other.writable)
-            found.use, found.take_copy = other.use, other.take_copy
+            found.use, found.take_copy, found.settle = other.use, other.take_copy, other.settle
         return found
     return made

@@ -9,12 +9,14 @@ import struct
 import sys
 import threading
 from itertools import product
+from math import prod
 
 from .. import abi
 from ..abi import capsule as capsules
-from ._model import Noted, Skipped, must
+from ._model import Misnamed, Noted, Skipped, Unfreed, must
 
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
+KEYWORDS = {"stream", "max_version", "dl_device", "copy"}  # of __dlpack__
 FLOAT32 = (2, 32, 1)
 # Formats of the struct module for the dtypes that every array library has, by code and bits.
 FORMATS = {(0, 8): "b", (0, 16): "h", (0, 32): "i", (0, 64): "q",
@@ -26,7 +28,7 @@ NAMES = {(0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64",
          (5, 64): "complex64", (5, 128): "complex128", (6, 8): "bool"}
 
 _python = ctypes.pythonapi
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # called with or without the interpreter's lock
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # called with or without the interpreter's lock
 _Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 # A capsule that is being destroyed has no references left, so it is an address here.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
@@ -63,22 +65,30 @@ def compact(shape):
 class Export:
     """A tensor that a library exported: the capsule's struct, read in place."""
 
-    def __init__(self, capsule):
+    def __init__(self, capsule, source=None):
+        """Keeps the source until it is consumed: lifetimes are a matter of some checks only."""
         found = capsules.peek(capsule)
         must(found is not None, f"{capsule!r} is no unused DLPack capsule")
         self.capsule, (self.pointer, self.versioned) = capsule, found
+        self.source = source
         self._read(abi.DLManagedTensorVersioned if self.versioned else abi.DLManagedTensor)
 
     @classmethod
     def at(cls, pointer):
         """A versioned struct that came without a capsule."""
         self = cls.__new__(cls)
-        self.capsule, self.pointer, self.versioned = None, pointer, True
+        self.capsule, self.pointer, self.versioned, self.source = None, pointer, True, None
         self._read(abi.DLManagedTensorVersioned)
         return self
 
     def _read(self, kind):
         self.struct = kind.from_address(self.pointer)
+        # The other struct begins with a version where this one has a pointer.
+        begin = abi.DLPackVersion.from_address(self.pointer)
+        if self.versioned and begin.major > 1000:
+            raise Misnamed("named dltensor_versioned, it has the struct of dltensor")
+        if not self.versioned and begin.major == 1 and begin.minor < 1000:
+            raise Misnamed("named dltensor, it has the struct of dltensor_versioned")
         self.tensor = tensor = self.struct.dl_tensor
         self.flags = self.struct.flags if self.versioned else 0
         self.ndim = tensor.ndim
@@ -106,13 +116,16 @@ class Export:
 
     @property
     def address(self):
-        return (self.tensor.data or 0) + self.tensor.byte_offset
+        return ((self.tensor.data or 0) + self.tensor.byte_offset) % (1 << 64)
 
     def values(self):
         """All elements, in row-major order."""
         code, bits, lanes = self.dtype
         if (code, bits) not in FORMATS or lanes != 1:
             raise Skipped(f"values of dtype {self.dtype} are not read")
+        must(all(extent >= 0 for extent in self.shape) and prod(self.shape) <= 1 << 20,
+             f"shape is {self.shape}")
+        must(self.tensor.data or 0 in self.shape, "data is NULL")
         form = FORMATS[code, bits]
         bytes_each, found = bits // 8, []
         for place in product(*map(range, self.shape)):
@@ -125,12 +138,12 @@ class Export:
         """As a consumer does: the capsule is renamed, and its tensor is ours to free."""
         used = b"used_dltensor_versioned" if self.versioned else b"used_dltensor"
         _set_name(self.capsule, _name(used))
-        self.capsule = None
+        self.capsule = self.source = None
         return self
 
     def free(self):
         if self.struct.deleter:
-            _Deleter(self.struct.deleter)(self.pointer)
+            Deleter(self.struct.deleter)(self.pointer)
 
 
 def knows(producer, keyword):
@@ -148,7 +161,7 @@ def export(producer, **keywords):
     the check of that keyword finds, and not one of each check that needs it."""
     keywords.setdefault("max_version", capsules.MAX_VERSION)
     try:
-        return Export(producer.__dlpack__(**keywords))
+        return Export(producer.__dlpack__(**keywords), producer)
     except TypeError:
         unknown = [keyword for keyword in keywords if not knows(producer, keyword)]
         if unknown:
@@ -158,14 +171,15 @@ def export(producer, **keywords):
 
 def newest(producer):
     """An export by the newest protocol that the producer knows."""
-    return Export(capsules.request(producer))
+    return Export(capsules.request(producer), producer)
 
 
 class Handmade:
     """A producer with any struct that a check needs; it counts calls of its deleter.
 
     As a correct producer does, it gives a versioned tensor to those who request one, else a
-    legacy one. Flags that only a versioned tensor has make `needs_versioned` true.
+    legacy one, and rejects other devices and unknown keywords. Flags that only a versioned tensor
+    has make `needs_versioned` true.
     """
 
     _alive: list = []  # a library that is not correct may look at one at any time
@@ -190,8 +204,9 @@ class Handmade:
         self.legacy_only, self.name, self.answer, self.keywords = legacy, name, answer, keywords
         self.needs_versioned = bool(flags) or version != capsules.MAX_VERSION
         self.gave_versioned = self.capsule = self.final_name = None
+        self.refused = False
         self._lock = threading.Lock()
-        self._deleter = _Deleter(self._count)
+        self._deleter = Deleter(self._count)
         self.tensor = abi.DLTensor(
             self.start if data == "own" else data, abi.DLDevice(*device),
             len(shape) if ndim is None else ndim, abi.DLDataType(*dtype),
@@ -230,12 +245,14 @@ class Handmade:
 
     def __dlpack__(self, **keywords):
         self.asked.append(keywords)
-        if not self.keywords and set(keywords) - {"stream"}:
-            raise TypeError("__dlpack__() got an unexpected keyword argument "
-                            + repr(min(set(keywords) - {"stream"})))
+        unknown = set(keywords) - (KEYWORDS if self.keywords else {"stream"})
+        if unknown:
+            raise TypeError(f"__dlpack__() got an unexpected keyword argument {min(unknown)!r}")
         if self.answer is not None:
             return self.answer()
-        version = keywords.get("max_version")
+        version, device = keywords.get("max_version"), keywords.get("dl_device")
+        if device is not None and tuple(device) != self.__dlpack_device__():
+            raise BufferError(f"no copies to the device {device!r}")
         self.gave_versioned = not self.legacy_only and version is not None and version[0] >= 1
         managed = self.versioned if self.gave_versioned else self.legacy
         if self.needs_versioned and not self.gave_versioned:
@@ -254,7 +271,7 @@ def _destroy(capsule):
             pointer = _pointer(capsule, name)
             deleter = kind.from_address(pointer).deleter
             if deleter:
-                _Deleter(deleter)(pointer)
+                Deleter(deleter)(pointer)
 
 
 _DESTRUCTOR = ctypes.cast(_destroy, ctypes.c_void_p)
@@ -278,6 +295,7 @@ def take(function, producer):
         result = function(producer)
     except Exception as error:
         failure = _without_frames(error)
+    producer.refused = failure is not None
     if producer.capsule is not None:
         producer.final_name = capsule_name(producer.capsule)
         producer.capsule = None
@@ -298,13 +316,25 @@ def freed_once(library, producer):
     for _ in range(50):
         if producer.deleted < wanted:
             library.settle()
-    must(producer.deleted == wanted, f"the deleter ran {producer.deleted} times")
+    if producer.deleted != wanted:
+        raise Unfreed(f"the deleter ran {producer.deleted} times", producer.refused)
+
+
+def all_freed_once(library, producers):
+    gc.collect()
+    for _ in range(50):
+        if not all(producer.deleted for producer in producers):
+            library.settle()
+    counts = {producer.deleted for producer in producers}
+    if counts != {1}:
+        raise Unfreed(f"deleters ran {sorted(counts)} times", False)
 
 
 def taken(library, producer):
     """The result for a tensor that must not be rejected."""
     result, failure = take(library.take, producer)
     must(failure is None, f"refused: {said(failure)}" if failure else "")
+    must(result is not None, "it returns None")
     return result
 
 
@@ -314,8 +344,10 @@ def right_or_refused(library, producer, expected):
     if failure is not None:
         freed_once(library, producer)
         raise Noted(f"refused: {said(failure)}")
-    found = library.values(result)
-    must(found == list(expected), f"the values are {found[:6]}, not {list(expected)[:6]}")
+    found, expected = library.values(result), list(expected)
+    same = found == expected and not any(type(value) is int and type(wanted) is bool
+                                         for value, wanted in zip(found, expected))
+    must(same, f"the values are {found[:6]}, not {expected[:6]}")
     found = result = None
     freed_once(library, producer)
 

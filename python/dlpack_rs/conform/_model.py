@@ -37,6 +37,18 @@ class Failed(Exception):
     """The rule is violated; the text gives the reason."""
 
 
+class Misnamed(Failed):
+    """A capsule has the name of one struct and the address of the other."""
+
+
+class Unfreed(Failed):
+    """The deleter of a tensor made by hand ran twice, or not at all."""
+
+    def __init__(self, text: str, refused: bool) -> None:
+        super().__init__(text)
+        self.refused = refused
+
+
 class Skipped(Exception):
     """The rule does not apply to the library; the text says what is missing."""
 

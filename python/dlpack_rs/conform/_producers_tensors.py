@@ -4,11 +4,11 @@ import ctypes
 import gc
 import sys
 
-from ..abi.capsule import LEGACY, VERSIONED
+from ..abi.capsule import MAX_VERSION
 from ._libraries import sample
-from ._memory import (FORMATS, IS_COPIED, NAMES, READ_ONLY, Export, capsule_name, export, newest,
-                     said, threads)
-from ._model import Failed, Noted, Skipped, check, must
+from ._memory import (FORMATS, IS_COPIED, NAMES, READ_ONLY, Export, export, newest, said,
+                     threads)
+from ._model import Failed, Misnamed, Noted, Skipped, check, must
 from ._producers import HOST, VALUES, legacy, made
 
 
@@ -36,7 +36,8 @@ def _(library):
 @check("P44", "MUST", "dlpack.h", "a tensor without dimensions has ndim 0")
 def _(library):
     found = newest(library.make(sample([5.0], ())))
-    must(found.ndim == 0 and found.values() == [5.0], f"ndim is {found.ndim}")
+    must(found.ndim == 0, f"ndim is {found.ndim}")
+    must(found.values() == [5.0], f"the value is {found.values()[0]}")
 
 
 def view(library, name, expected_shape, expected):
@@ -91,14 +92,13 @@ def _(library):
 def _(library):
     missing = []
     for code, bits in FORMATS:
-        ones = [True] * 3 if code == 6 else [1] * 3
+        if code == 6:
+            continue  # P52 judges it
         try:
-            found = newest(library.make(sample(ones, (3,), dtype=(code, bits, 1))))
+            found = newest(library.make(sample([1] * 3, (3,), dtype=(code, bits, 1))))
         except Exception:
             missing.append(NAMES[code, bits])
             continue
-        if code == 6 and found.dtype == (1, 8, 1):
-            continue  # P52 judges it
         must(found.dtype == (code, bits, 1), f"{NAMES[code, bits]}: {found.dtype}")
     if missing:
         raise Noted("without " + " ".join(missing))
@@ -153,10 +153,11 @@ def _(library):
 @check("P57", "MUST", "practice", "8 threads export one object 500 times each")
 def _(library):
     x = made(library)
+    shape = newest(x).shape
 
     def run():
         for _ in range(500):
-            must(newest(x).shape == (3, 4), "another shape")
+            must(newest(x).shape == shape, "another shape")
 
     threads(8, run)
 
@@ -169,8 +170,8 @@ def _(library):
     if not found.versioned or found.flags & (READ_ONLY | IS_COPIED):
         raise Skipped("legacy, copied or read-only")
     ctypes.c_float.from_address(found.address).value = 99.0
-    first = library.values(x)[0]
-    must(first == 99.0, f"the source still has {first}")
+    first = library.values(x)[:1]
+    must(first == [99.0], f"the source still has {first}")
 
 
 @check("P59", "SHOULD", "practice", "values that are not in memory are refused, or computed")
@@ -239,15 +240,16 @@ def _(library):
     must(sys.getrefcount(x) <= before + 1, f"{before} references became {sys.getrefcount(x)}")
 
 
-def name_is(found, name):
-    return found.capsule is not None and capsule_name(found.capsule) == name
-
-
 @check("P65", "MUST", "python", "the name of the capsule fits the struct inside")
 def _(library):
     x = made(library)
-    must(name_is(newest(x), VERSIONED) == newest(x).versioned, "it does not")
-    must(name_is(Export(legacy(x)), LEGACY), "the legacy export has another name")
+    for keywords in ({}, {"max_version": (1, 0)}, {"max_version": MAX_VERSION}):
+        try:
+            Export(x.__dlpack__(**keywords), x)
+        except Misnamed:
+            raise
+        except Exception:  # P04 to P09, and P41, judge it
+            continue
 
 
 @check("P66", "SHOULD", "__dlpack__", "copy=True is served for a tensor in host memory")

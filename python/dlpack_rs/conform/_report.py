@@ -1,6 +1,8 @@
 """Verdicts as text, JSON, JUnit's XML and Markdown."""
 
 import json
+import os
+import re
 from xml.etree import ElementTree as xml
 
 from ._model import SEVERITIES, SOURCES, VIOLATIONS
@@ -13,6 +15,13 @@ def violations(report):
             for severity in SEVERITIES}
 
 
+def coloured(file):
+    """Whether text for a file has colours: on terminals, and as the environment says."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or file.isatty()
+
+
 def text(report, known, colour=False):
     def paint(word, code):
         return f"\x1b[{code}m{word}\x1b[0m" if colour else word
@@ -23,7 +32,7 @@ def text(report, known, colour=False):
             continue
         check = verdict.check
         mark = "known" if check.id in known else verdict.outcome
-        lines.append(f"{paint(mark, '31' if mark != 'known' else '2'):5} {check.id} "
+        lines.append(f"{paint(f'{mark:5}', '31' if mark != 'known' else '2')} {check.id} "
                      f"{check.severity:6} {check.rule}: {' '.join(verdict.text.split())}")
     counts = ", ".join(f"{report.count(outcome)} {outcome}"
                        for outcome in ("pass", "note", "skip", *VIOLATIONS)
@@ -43,32 +52,55 @@ def as_json(report, known):
         indent=1)
 
 
+def new(report, known):
+    """Violations that count and are not known."""
+    return [verdict for verdict in report.verdicts
+            if verdict.counts and verdict.check.id not in known]
+
+
+def gone(report, known):
+    """Known violations that are none any more."""
+    return [verdict for verdict in report.verdicts
+            if verdict.check.id in known and verdict.outcome in ("pass", "note")]
+
+
 def junit(report, known):
-    counted = [verdict for verdict in report.verdicts if verdict.counts
-               and verdict.check.id not in known]
+    """Its failures are what the exit status tells."""
+    counted, passed = new(report, known), gone(report, known)
+    skipped = [verdict for verdict in report.verdicts if verdict not in counted
+               and (verdict.violation or verdict.outcome == "skip")]
     suite = xml.Element("testsuite", name=f"DLPack conformance of {report.name}",
-                        tests=str(len(report.verdicts)), failures=str(len(counted)),
-                        skipped=str(report.count("skip")))
+                        tests=str(len(report.verdicts)), errors="0",
+                        failures=str(len(counted) + len(passed)), skipped=str(len(skipped)))
     for verdict in report.verdicts:
         check = verdict.check
         case = xml.SubElement(suite, "testcase", classname=f"{report.name}.{check.severity}",
                               name=f"{check.id} {check.rule}")
         if verdict in counted:
-            xml.SubElement(case, "failure", message=verdict.text, type=verdict.outcome)
-        elif verdict.outcome == "skip" or verdict.violation:
-            xml.SubElement(case, "skipped", message=verdict.text)
+            failure = xml.SubElement(case, "failure", message=verdict.text, type=verdict.outcome)
+            failure.text = check.explain()
+        elif verdict in passed:
+            xml.SubElement(case, "failure", message="known, and passes", type="known")
+        elif verdict in skipped:
+            mark = "known: " if check.id in known and verdict.violation else ""
+            xml.SubElement(case, "skipped", message=mark + verdict.text)
     xml.indent(suite)
-    return xml.tostring(suite, encoding="unicode")
+    return xml.tostring(suite, encoding="us-ascii", xml_declaration=True).decode()
+
+
+def literal(said):
+    """Text that Markdown shows as it is, in a cell of a table."""
+    return re.sub(r"([\\`*_{}\[\]<>&|~#])", r"\\\1", " ".join(said.split()))
 
 
 def markdown(report, known):
-    lines = [f"# DLPack conformance of {report.name} {report.version}", "",
+    title = literal(f"DLPack conformance of {report.name} {report.version}")
+    lines = [f"# {title}", "",
              "| check | severity | rule | verdict |", "| --- | --- | --- | --- |"]
     for verdict in report.verdicts:
         check = verdict.check
-        said = verdict.text.replace("|", "\\|").replace("\n", " ")
+        said = literal(verdict.text)
         outcome = "known" if check.id in known and verdict.violation else verdict.outcome
-        rule = check.rule.replace("|", "\\|")
-        lines.append(f"| {check.id} | {check.severity} | {rule} | {outcome}"
+        lines.append(f"| {check.id} | {check.severity} | {literal(check.rule)} | {outcome}"
                      f"{': ' + said if said else ''} |")
     return "\n".join(lines)

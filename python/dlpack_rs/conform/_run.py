@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
-from ._model import CHECKS, Failed, Noted, Skipped, Verdict
+from ._causes import causes, unfreed
+from ._model import CHECKS, Failed, Noted, Skipped, Unfreed, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +27,30 @@ SECONDS = 60  # for one check
 
 def judge(library: Library, check: Check) -> Verdict:
     """A verdict by this process, which may crash before."""
+    return _explained(check, lambda one: _judge(library, one))
+
+
+def _explained(check, judge):
+    """The verdict, unless the cause of a violation is one that another check judges."""
+    verdict = judge(check)
+    if verdict.violation:
+        for cause, outcomes in causes(check):
+            if judge(cause).outcome in outcomes:
+                return Verdict(check, "skip", f"{cause.id} judges it: {verdict.text}")
+    return verdict
+
+
+def _judge(library, check):
     try:
         if check.subject in ("producer", "both") and library.make is None:
             return Verdict(check, "skip", "the library is no producer here")
         if check.subject in ("consumer", "both") and library.take is None:
             return Verdict(check, "skip", "the library is no consumer here")
         check.judge(library)
+    except Unfreed as failure:
+        other = unfreed(library, check, failure)
+        return Verdict(check, *(("skip", f"{other} judges it: {failure}") if other
+                                else ("fail", str(failure))))
     except Failed as failure:
         return Verdict(check, "fail", str(failure))
     except Skipped as reason:
@@ -47,17 +67,28 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Ve
     as the library's threads, may be what the end waits for."""
     if check.ends:
         return Verdict(check, "skip", "needs a program that ends: use the command line")
+    return _explained(check, lambda one: _judge_forked(library, one, seconds))
+
+
+def _fork():
+    with warnings.catch_warnings():  # the child runs one check and ends, whatever other threads do
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _judge_forked(library, check, seconds):
     readable, writable = os.pipe()
     with tempfile.TemporaryFile() as errors:
-        child = os.fork()
+        child = _fork()
         if child == 0:
             try:
                 os.close(readable)
                 os.dup2(errors.fileno(), 2)
                 faulthandler.disable()  # a crash is expected, and its report is long
                 gc.freeze()  # what the parent has is not searched again by each collection
-                verdict = judge(library, check)
-                os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
+                verdict = _judge(library, check)
+                answer = json.dumps([verdict.outcome, verdict.text[:2000]]) + "\n"
+                os.write(writable, answer.encode())
                 os._exit(0)
             except BaseException as error:  # SystemExit, pytest.skip: the parent's code is not run
                 os.write(2, f"{type(error).__name__}: {error!s:.120}".encode(errors="replace"))
@@ -74,21 +105,22 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Ve
 
 
 def _read(descriptor, seconds):
-    """The data until the other end is closed, and whether that was in time."""
+    """A line, or the data until the other end is closed, and whether that was in time. Processes
+    that the library started may keep the other end open."""
     end, answer = time.monotonic() + seconds, b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while selector.select(max(end - time.monotonic(), 0)):
             part = os.read(descriptor, 65536)
-            if not part:
-                return answer, True
             answer += part
+            if not part or part.endswith(b"\n"):
+                return answer, True
     return answer, False
 
 
 def _verdict(check, answer, status, in_time, seconds, errors):
     if not in_time:
-        return Verdict(check, "hang", f"no end within {seconds} s")
+        return Verdict(check, "hang", f"no end within {seconds:g} s")
     if status == 0 and answer:
         return Verdict(check, *json.loads(answer))
     lines = errors.decode(errors="replace").strip().splitlines()
@@ -121,15 +153,21 @@ class Worker:
     """A process that has imported the library."""
 
     def __init__(self, arguments):
+        if not sys.executable:
+            raise ValueError("checks run in processes of Python: sys.executable is empty")
+        # With this process's options, such as -I.
+        python = [sys.executable, *subprocess._args_from_interpreter_flags()]
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dlpack_rs.conform", "--worker", *arguments],
+            [*python, "-m", "dlpack_rs.conform", "--worker", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+        self.ended = False
         hello = self.process.stdout.readline()
         if not hello:
             self.process.wait()
             self.errors.seek(0)
             text = self.errors.read().decode(errors="replace").strip()
+            self.close()
             raise ImportError(text.splitlines()[-1] if text else "the library cannot be imported")
         self.name, self.version, self.forks = json.loads(hello)
 
@@ -138,7 +176,10 @@ class Worker:
         self.process.stdin.write(f"{check.id} {seconds}\n".encode())
         self.process.stdin.flush()
         if self.forks and not check.ends:
-            return Verdict(check, *json.loads(self.process.stdout.readline()))
+            answer = self.process.stdout.readline()
+            if answer:
+                return Verdict(check, *json.loads(answer))
+        self.ended = True
         self.process.stdin.close()
         answer, in_time = _read(self.process.stdout.fileno(), seconds)
         try:  # Python closes its output before the process ends
@@ -154,6 +195,7 @@ class Worker:
         if self.process.poll() is None:
             self.process.stdin.close()
             self.process.wait()
+        self.process.stdin.close()
         self.process.stdout.close()
         self.errors.close()
 
@@ -180,7 +222,7 @@ def run(arguments, checks, seconds=SECONDS, progress=None):
             report.verdicts.append(verdict)
             if progress is not None:
                 progress(verdict)
-            if check.ends or not worker.forks:
+            if worker.ended:
                 worker.close()
                 worker = None
     finally:
