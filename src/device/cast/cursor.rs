@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use dlpack_kernels::{Bit, Bits, Loop, Packed, Runs, items};
+use dlpack_kernels::{Bit, Bits, Packed, Runs};
 
 use super::Cast;
 use super::pipeline::{Kind, Tile};
@@ -142,14 +142,15 @@ impl<'a> Cursor<'a> {
             let row = row as usize;
             let runs =
                 Runs { src, dst, n: row, by_src, by_dst, width, slot, stream: false, ahead: 0 };
-            let (src, dst) = (src.byte().cast_const(), dst.byte());
-            let line = Loop { n: row, src: (by_src >> 3) as isize, dst: (by_dst >> 3) as isize };
             // SAFETY: the row's numbers are those of the caller.
             unsafe {
-                match way {
-                    Way::Merge => merge(line, src, dst),
+                match (&way, nbytes) {
+                    (Way::Merge, _) => each::<1>(&runs, |from, to| [from[0] | to[0]]),
                     _ if width < 8 => packed(&runs, left as usize - row),
-                    _ => items(nbytes, &[Loop::NONE, Loop::NONE, Loop::NONE, line], src, dst),
+                    (_, 1) => each::<1>(&runs, |from, _| from),
+                    (_, 2) => each::<2>(&runs, |from, _| from),
+                    (_, 4) => each::<4>(&runs, |from, _| from),
+                    _ => each::<8>(&runs, |from, _| from),
                 }
             }
             dense = dense.wrapping_add(row * nbytes);
@@ -158,15 +159,18 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// ORs bytes into others.
+/// Writes what a rule makes of every number and of the one that it replaces.
 ///
 /// # Safety
-/// They are readable and writable.
-unsafe fn merge(line: Loop, mut src: *const u8, mut dst: *mut u8) {
-    for _ in 0..line.n {
+/// They are `N` bytes, readable and writable.
+#[inline(always)]
+unsafe fn each<const N: usize>(runs: &Runs, rule: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+    let (mut from, mut to) = (runs.src.byte().cast::<[u8; N]>(), runs.dst.byte().cast());
+    let (by_src, by_dst) = ((runs.by_src >> 3) as isize, (runs.by_dst >> 3) as isize);
+    for _ in 0..runs.n {
         // SAFETY: guaranteed by the caller.
-        unsafe { *dst |= *src };
-        (src, dst) = (src.wrapping_offset(line.src), dst.wrapping_offset(line.dst));
+        unsafe { *to = rule(*from, *to) };
+        (from, to) = (from.wrapping_byte_offset(by_src), to.wrapping_byte_offset(by_dst));
     }
 }
 

@@ -51,8 +51,8 @@ impl Cast {
     }
 }
 
-/// Number of one-byte numbers from which a table pays.
-const TABLE_FROM: u64 = 1024;
+/// Number of one-byte numbers from which a table pays: it is made by converting half as many.
+const TABLE_FROM: u64 = 2 * 256;
 
 /// Converts, on several threads if that pays.
 ///

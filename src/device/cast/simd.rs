@@ -37,12 +37,13 @@ impl Fastest {
             let n = (src.len() >> from).min(dst.len() >> to);
             // SAFETY: both have `n` blocks; `blocks` found the loop for this processor.
             unsafe { run(src.as_ptr(), dst.as_mut_ptr(), n, p) };
+            if n << from == src.len() {
+                return;
+            }
             src = src.get(n << from..).unwrap_or_default();
             dst = dst.get_mut(n << to..).unwrap_or_default();
         }
-        if !src.is_empty() {
-            (self.step.run)(src, dst, p);
-        }
+        (self.step.run)(src, dst, p);
     }
 }
 

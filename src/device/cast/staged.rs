@@ -7,11 +7,9 @@ use crate::device::pieces::{self, Pieces};
 use crate::device::plan::{Dim, Item, Plan};
 use crate::platform;
 
-/// Bytes of a piece, of the wider type: it stays in L2.
-const PIECE: usize = 256 << 10;
-
-/// Number of numbers from which staging pays.
-const LEAST: u64 = 4096;
+/// Numbers from which staging pays: its plans and its memory take about as long as gathering the
+/// numbers of four tiles one by one, in any layout.
+const LEAST: u64 = 4 * TILE as u64;
 
 /// Whether staging pays.
 pub(super) fn pays(cast: &Cast) -> bool {
@@ -27,7 +25,9 @@ pub(super) fn pays(cast: &Cast) -> bool {
 /// As [`super::run`], on the calling thread.
 pub(super) unsafe fn convert(cast: &Cast, pipeline: &Pipeline) -> bool {
     let [from, to] = [cast.src, cast.dst].map(|side| side.kind.nbytes());
-    let most = (PIECE >> from.max(to).trailing_zeros()).min(cast.plan.count() as usize);
+    // The numbers of a piece, in their own memory and in both buffers, stay in L2.
+    let piece = cpu::second() / 4;
+    let most = (piece >> from.max(to).trailing_zeros()).min(cast.plan.count() as usize);
     let Some(memory) = platform::memory(most * (from + to)) else { return false };
     let gathered = memory.as_ptr();
     let converted = (!long(cast, true)).then_some(gathered.wrapping_add(most * from));

@@ -74,6 +74,11 @@ pub(super) fn thread_from() -> u64 {
     Size::ThreadFrom.of() as u64
 }
 
+/// Bytes of one core's L2.
+pub fn second() -> usize {
+    Size::Second.of()
+}
+
 /// L2 of one core, in bytes.
 pub(super) struct Caches {
     /// Total size.
