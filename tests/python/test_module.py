@@ -141,7 +141,9 @@ def test_invalid_calls_raise_type_errors(call, words):
     (lambda t: t.copy("X"), ValueError, "order.*'C', 'F', 'A' or 'K', not 'X'"),
     (lambda t: t.copy(7), ValueError, "order.*not 'int'"),
     (lambda t: t[:, ::2].view("float64"), ValueError, "."),
-    (lambda t: t.item(), ValueError, "exactly one element"),
+    (lambda t: t.item(), ValueError, "exactly one element.*Take one by its index"),
+    (lambda t: m.empty(2, order="A"), ValueError, "empty: order must be 'C' or 'F'"),
+    (lambda t: m.empty(2, order="K"), ValueError, "empty: order must be 'C' or 'F'"),
     (lambda t: t.to("vulkan"), BufferError, "DEVICE_TYPE"),
     (lambda t: t.to("gpu"), ValueError, 'to: device: .*"gpu".*PARSE.*cuda:0'),
     (lambda t: t.to("cpu:1"), BufferError, "DEVICE_ID"),
@@ -502,12 +504,13 @@ def test_views(array, data):
 def test_copies(seed):
     array = random_view(np.random.default_rng(seed))
     t = m.from_dlpack(array)
-    for order in "CFK":
+    for order in "CFAK":
         made = t.copy(order)
         same(made, array, shared=False)
         assert made.flags == 0 and not made.readonly  # shared by now: no longer IS_COPIED
         flags = np.from_dlpack(made).flags
-        assert flags.c_contiguous if order == "C" else flags.f_contiguous or order == "K"
+        like_f = order == "F" or order == "A" and array.flags.fnc
+        assert order == "K" or (flags.f_contiguous if like_f else flags.c_contiguous)
     assert t.copy().flags == 2
     same(t.contiguous(), array, shared=array.flags.c_contiguous)
     same(t.contiguous("F"), array, shared=array.flags.f_contiguous)

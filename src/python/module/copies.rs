@@ -23,19 +23,24 @@ pub fn derived(this: This, make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>)
 
 /// A dense copy, on the same device.
 pub fn copy_of(this: This, order: Order) -> Result<Owned> {
-    derived(this, &mut |from| copy::clone(from, order, from.device, OPTIONS))
+    derived(this, &mut |from| {
+        let order = match order {
+            Order::A if layout::is_contiguous(from.shape(), from.strides(), order) => Order::K,
+            Order::A => Order::C,
+            order => order,
+        };
+        copy::clone(from, order, from.device, OPTIONS)
+    })
 }
 
 method!(
     /// copy($self, /, order='C')
-    /// A dense copy on the same device, in the order 'C', 'F' or 'K' (that of the strides).
+    /// A dense copy on the same device, in the order 'C', 'F', 'A' ('F' if it is dense so, else
+    /// 'C') or 'K' (that of the strides).
     /// >>> dlpack_rs.zeros((2, 3)).copy('F').strides
     /// (1, 2)
     copy, |this, call| (/ order *) {
-        let order = match call.order(order)? {
-            Order::A => Order::C,
-            order => order,
-        };
+        let order = call.order(order)?;
         copy_of(this, order)
     }
 );

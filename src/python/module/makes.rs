@@ -54,8 +54,12 @@ impl Made {
                 steps = alloc::strides_for(shape, order, &[]);
                 steps.get(..shape.len())
             }
-            // As NumPy's: there is nothing whose order could be kept.
-            (false, _) => None,
+            (false, Order::C) => None,
+            // There is nothing whose order could be kept.
+            (false, _) => {
+                let text = format_args!("empty: order must be 'C' or 'F'");
+                return Err(refused(python, python.PyExc_ValueError(), text));
+            }
         };
         if let Some(strides) = strides {
             if strides.len() != shape.len() {

@@ -137,7 +137,7 @@ method!(
     item, |this, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(this, &mut snapshot)?;
-        single(&snapshot, "there must be exactly one element: index it first")?;
+        single(&snapshot, "there must be exactly one element\0Take one by its index.")?;
         element(call.python, &snapshot)
     }
 );

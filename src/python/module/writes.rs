@@ -304,7 +304,7 @@ method!(
         {
             let mut snapshot = Snapshot::new();
             src.live().read(Rules::COPY, &mut snapshot)?;
-            values::single(&snapshot, "fills with exactly one element; use copy_from()")?;
+            values::single(&snapshot, "fills with exactly one element\0Use copy_from().")?;
         }
         python.PyErr_Clear();
         assign(this.live(), value)?;
