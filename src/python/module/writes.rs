@@ -166,8 +166,10 @@ pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
     let (python, dtype) = (dst.python, dst.description().dtype);
     // SAFETY: the caller's word.
     unsafe {
-        let kind = python.kind(Object::new(value))?;
-        let array = python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?;
+        let array = Number::of(python, value).is_none() && {
+            let kind = python.kind(Object::new(value))?;
+            python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
+        };
         if !array && let Some(number) = number(python, value, dtype)? {
             return number.fill(dst);
         }
