@@ -119,9 +119,9 @@ static void import_refusals(void) {
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(0, 0, 0, 0);
   options.level = 5;
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options.level = -1;
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   t_unwatch();
 }
 

@@ -1,4 +1,5 @@
 /* Names of statuses, and failures passed on to DLPack's SetError. */
+#include <inttypes.h>
 #include "harness.h"
 
 static struct {
@@ -125,11 +126,60 @@ static void remedies(void) {
   dlrs_release(t);
 }
 
+/* Numbers of 64 bits without a sign are shown as they were given. */
+static void large_numbers(void) {
+  const uint64_t numbers[] = {(uint64_t)1 << 63, UINT64_MAX - 7, UINT64_MAX};
+  const DLDevice cpu = {kDLCPU, 0};
+  DLManagedTensorVersioned *t = NULL, *out = NULL;
+  DLManagedTensorVersioned *const *some = (DLManagedTensorVersioned *const *)t_guard();
+  dlrs_alloc_options options;
+  void *memory = NULL;
+  char text[64], shown[32];
+  float value = 0;
+  size_t i;
+  int32_t yes;
+  int call;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  WORKS(dlrs_tensor_new(NULL, 0, t_dtype(kDLFloat, 32, 1), cpu, NULL, &t, ERR));
+  for (i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+    for (call = 0; call < 12; ++call) {
+      const uint64_t n = numbers[i];
+      dlrs_status status = DLRS_OK;
+      options.flags = n;
+      switch (call) {
+        case 0: status = dlrs_dtype_format(t->dl_tensor.dtype, text, (size_t)n, NULL, ERR); break;
+        case 1: status = dlrs_is_aligned(&t->dl_tensor, n, &yes, ERR); break;
+        case 2: status = dlrs_mem_alloc(cpu, n, 0, NULL, &memory, ERR); break;
+        case 3: status = dlrs_mem_alloc(cpu, 8, n, NULL, &memory, ERR); break;
+        case 4: status = dlrs_set_flags(t, n, 0, ERR); break;
+        case 5: status = dlrs_set_flags(t, 0, n, ERR); break;
+        case 6: status = dlrs_validate(&t->dl_tensor, n, DLRS_LEVEL_STRICT, ERR); break;
+        case 7:
+          status = dlrs_tensor_new(NULL, 0, t->dl_tensor.dtype, cpu, &options, &out, ERR);
+          break;
+        case 8: status = dlrs_copy_to_bytes(t, &value, n, NULL, ERR); break;
+        case 9: status = dlrs_copy_from_bytes(&value, n, t, NULL, ERR); break;
+        case 10: status = dlrs_tensor_from_bytes(&value, n, &t->dl_tensor, NULL, &out, ERR); break;
+        case 11: status = dlrs_copy_batch(n, (const DLManagedTensorVersioned *const *)some, some,
+                                          NULL, NULL, ERR); break;
+      }
+      t_context = text;
+      sprintf(text, "large number %d of call %d", (int)i, call);
+      CHECK(status != DLRS_OK);
+      CHECK(strstr(t_error.message, "value -") == NULL);
+      sprintf(shown, "(value %" PRIu64, n);
+      CHECK(strstr(t_error.message, shown) != NULL);
+    }
+  dlrs_release(t);
+}
+
 int main(void) {
   size_t i;
   dlrs_error failure;
   names();
   remedies();
+  large_numbers();
   forwards(DLRS_NULL_ARG, "ValueError");
   forwards(DLRS_SHAPE_NEG, "ValueError");
   forwards(DLRS_READ_ONLY, "BufferError");

@@ -610,7 +610,10 @@ pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
     let first = required(array, arg)?.as_ptr().cast_const();
     match usize::try_from(n) {
         Ok(n) if n <= isize::MAX as usize / size_of::<T>().max(1) => Ok(Values { first, n }),
-        _ => Err(Error::new(DLRS_BAD_ARG).detail("no array is this large").of(arg)),
+        _ => {
+            let error = Error::new(DLRS_BAD_ARG).detail("no array is this large").of(arg);
+            Err(error.value_u64(n))
+        }
     }
 }
 

@@ -212,7 +212,7 @@ pub(super) unsafe fn import_of(
 unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
-        level => level_of(level)?,
+        level => level_of(level).map_err(|e| e.option("level"))?,
     };
     let align_bytes = match options.align_bytes {
         0 => 0,

@@ -22,7 +22,7 @@ pub(super) unsafe fn write_text(
 ) -> Result<()> {
     if isize::try_from(capacity).is_err() {
         let error = Error::new(DLRS_BAD_ARG).of(Arg::capacity);
-        return Err(error.value(capacity as i64).limit(isize::MAX as i64));
+        return Err(error.value_u64(capacity as u64).limit(isize::MAX as i64));
     }
     // SAFETY: the caller's word.
     let mut text = unsafe { Text::new(buffer.cast(), capacity) };

@@ -167,8 +167,9 @@ pub unsafe extern "C" fn dlrs_is_aligned(
         unsafe {
             ask(given, (out, Arg::out), |tensor| {
                 if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
-                    let error = Error::new(DLRS_BAD_ARG).detail("must be a power of two");
-                    let error = error.of(Arg::align_bytes).value(align_bytes as i64);
+                    let error =
+                        Error::new(DLRS_BAD_ARG).detail("must be a power of two up to 2^30");
+                    let error = error.of(Arg::align_bytes).value_u64(align_bytes);
                     return Err(error.limit(ALIGN_BYTES_MAX as i64));
                 }
                 tensor.check_addressed()?;

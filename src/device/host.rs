@@ -37,7 +37,7 @@ impl Backend for Host {
         stream: Stream,
     ) -> Result<NonNull<c_void>> {
         no_stream(stream)?;
-        let error = Error::new(DLRS_NOMEM).value(nbytes as i64).detail("out of memory, bytes");
+        let error = Error::new(DLRS_NOMEM).value_u64(nbytes).detail("out of memory, bytes");
         // The start of the memory is stored before the data.
         let head = size_of::<NonNull<u8>>() as u64;
         let total = nbytes.checked_add(align_bytes).and_then(|n| n.checked_add(head));

@@ -256,7 +256,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     let data = unsafe { alloc(context, nbytes, align_bytes, request.device) };
     if data.is_null() {
         return Err(Error::new(DLRS_NOMEM)
-            .value(nbytes as i64)
+            .value_u64(nbytes)
             .detail("allocator returned no memory"));
     }
     let device = request.device;

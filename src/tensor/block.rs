@@ -230,7 +230,9 @@ pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
 #[cold]
 pub fn no_memory(total: Option<usize>) -> Error {
     match total {
-        Some(total) => Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"),
+        Some(total) => {
+            Error::new(DLRS_NOMEM).value_u64(total as u64).detail("out of memory, bytes")
+        }
         None => Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE),
     }
 }

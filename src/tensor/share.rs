@@ -93,7 +93,7 @@ unsafe fn not_own(tensor: Versioned) -> Error {
 pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     check_flags(set | clear)?;
     if set & clear != 0 {
-        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(set | clear);
         return Err(error.detail("the same flag is both set and cleared\0Do one of the two."));
     }
     let mut now = block.flags().load(Relaxed);
@@ -111,7 +111,7 @@ pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
 fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
     let (set, clear) = (set & !now, clear & now);
     if (set | clear) & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
-        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(set | clear);
         const PADDING: &str =
             "padding is a property of the data and cannot be changed\0Convert with dlrs_cast.";
         return Err(error.detail(PADDING));
