@@ -42,8 +42,8 @@ static void absent(void) {
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_register_host(kDLCUDA, memory, 64, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, memory, ERR));
   REFUSED(missing, ANY, ANY, ANY, dlrs_tensor_new(host.shape, 2, F32, gpu, NULL, &out, ERR));
-  REFUSED(missing, ANY, ANY, ANY, dlrs_clone(&host.managed, gpu, NULL, &out, ERR));
-  REFUSED(missing, ANY, ANY, ANY, dlrs_clone_legacy(&host.legacy, gpu, NULL, &legacy_out, ERR));
+  REFUSED(missing, 2, ANY, ANY, dlrs_clone(&host.managed, gpu, NULL, &out, ERR));
+  REFUSED(missing, 2, ANY, ANY, dlrs_clone_legacy(&host.legacy, gpu, NULL, &legacy_out, ERR));
   /* Twice, and without an error carrier. */
   EQUAL(dlrs_device_count(kDLCUDA, &count, NULL), missing);
   EQUAL(dlrs_mem_alloc(gpu, 64, 0, NULL, &data, NULL), missing);

@@ -127,12 +127,16 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
 #[inline(never)]
 fn clone_any(src: &Snapshot, wanted: &Wanted, options: &Options, job: &mut Job) -> Result<Made> {
     check_copyable(src, options)?;
-    // Where no target was given, the source's device has no backend.
+    // Where no target was given, the source's device has no backend. A shape is the source's.
     let device = wanted.device;
-    let blamed = |error: Error| if device == src.device { error } else { error.of(Arg::device) };
+    let blamed = |error: Error| match error.member() {
+        DLRS_FIELD_SHAPE => error,
+        _ if device == src.device => error,
+        _ => error.of(Arg::device),
+    };
     check_target(device).map_err(blamed)?;
     let nbytes = src.nbytes()?;
-    let tensor = new_wanted(src, wanted, nbytes)?;
+    let tensor = new_wanted(src, wanted, nbytes).map_err(blamed)?;
     let moves = !src.empty;
     if moves {
         // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
