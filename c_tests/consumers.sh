@@ -140,7 +140,7 @@ old_policies() { # a project that was written for an old CMake
   printf '%s\n' 'cmake_minimum_required(VERSION 3.1)' 'project(o C)' 'enable_testing()' \
     'find_package(dlpack_rs REQUIRED)' 'dlpack_rs_test_layout(layout HEADER dlpack/dlpack.h' \
     '  LINK_LIBRARIES dlpack_rs::dlpack_rs)' >"$work/old/CMakeLists.txt"
-  # CMake 4 takes no such old version unless it is told to.
+  # CMake 4 accepts no such old version without the last argument.
   cmake -S "$work/old" -B "$work/old/b" -DCMAKE_PREFIX_PATH="$work/installed" \
     -DCMAKE_POLICY_VERSION_MINIMUM=3.5
   (cd "$work/old/b" && ctest --output-on-failure)
