@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -301,9 +302,9 @@ def test_the_command_line():
     assert done.returncode == 0 and "float64 (2, 64, 1)" in done.stdout and done.stderr == ""
     include = run("include").stdout.strip()
     assert (Path(include) / "dlpack" / "dlpack_rs.h").is_file()
-    assert run("cflags").stdout.strip() == "-I" + include
+    assert shlex.split(run("cflags").stdout) == ["-I" + include]
     library = abi.library_path()
-    assert run("libs").stdout.strip() == f"{library} -Wl,-rpath,{os.path.dirname(library)}"
+    assert shlex.split(run("libs").stdout) == [library, "-Wl,-rpath," + os.path.dirname(library)]
     assert run("library").stdout.strip() == abi.library_path()
     for wrong in (["inspect", "numpy"], ["inspect", "numpy:arange"], ["inspect", "nowhere:x"],
                   ["inspect", "numpy:nonsense("], ["check", "numpy:1 / 0"], ["check", "no.npy"]):
