@@ -31,6 +31,9 @@ may_be_absent() { # may_be_absent STEP
   return 1
 }
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
+# Messages of compilers and sorted lists are read here: in English and in one order.
+unset LANGUAGE
+export LC_ALL=C
 jobs=${STEP_JOBS:-$(nproc)}
 [ -n "${STEP_JOBS:-}" ] || [ "$jobs" -le 4 ] || jobs=4
 steps=("$@") summary=() reasons=()
