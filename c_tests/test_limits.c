@@ -92,6 +92,47 @@ static void bad_limits(void) {
   t_unwatch();
 }
 
+/* Structs to which options point: at every address they are aligned, or refused. */
+static void within_options(void) {
+  int64_t shape[] = {2}, room[32];
+  t_tensor good;
+  DLManagedTensorVersioned *tensor, *out;
+  dlrs_copy_options copy;
+  dlrs_import_options import;
+  dlrs_allocator allocator;
+  dlrs_alloc_options alloc;
+  size_t off;
+  t_make(&good);
+  tensor = &good.managed;
+  memset(&copy, 0, sizeof copy);
+  memset(&import, 0, sizeof import);
+  memset(&allocator, 0, sizeof allocator);
+  memset(&alloc, 0, sizeof alloc);
+  copy.struct_size = sizeof copy;
+  import.struct_size = sizeof import;
+  allocator.struct_size = sizeof allocator;
+  alloc.struct_size = sizeof alloc;
+  CHECK(sizeof copy + 8 <= sizeof room && sizeof allocator + 8 <= sizeof room);
+  for (off = 1; off <= 8; ++off) {
+    const char *at = (char *)room + off;
+    import.copy_options = (const dlrs_copy_options *)at;
+    alloc.allocator = (const dlrs_allocator *)at;
+    t_watch(&good, sizeof good);
+    t_watch(&tensor, sizeof tensor);
+    t_result(&out);
+    memcpy((char *)room + off, &allocator, sizeof allocator); /* its functions are missing, too */
+    REFUSED(off % sizeof(void *) ? DLRS_MISALIGNED_STRUCT : DLRS_NULL_ARG, 5, ANY, -1,
+            dlrs_tensor_new(shape, 1, F32, CPU, &alloc, &out, ERR));
+    memcpy((char *)room + off, &copy, sizeof copy);
+    if (off % sizeof(void *)) {
+      REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &import, &out, ERR));
+    }
+    t_unwatch();
+  }
+  WORKS(dlrs_import_take(&tensor, &import, &out, ERR));
+  dlrs_release(out);
+}
+
 /* ---- Order and strides of allocated tensors --------------------------------------------------*/
 
 static dlrs_alloc_options alloc_of(int32_t order, const int64_t *strides) {
@@ -208,6 +249,7 @@ static void orders(void) {
 int main(void) {
   limits();
   bad_limits();
+  within_options();
   orders();
   given_strides();
   return t_close();
