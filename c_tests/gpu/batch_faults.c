@@ -136,6 +136,53 @@ static void launches(void) {
   }
 }
 
+/* Any call of the driver fails, once, in batches between all kinds of memory: where another way is
+ * found, the destination has the elements. Only what was to be enqueued writes after the call. */
+static void any_call(void) {
+  enum { N = 11 }; /* the last one is strided */
+  static char where[160];
+  static unsigned char left[NBYTES];
+  NEEDS_STANDIN();
+  set_up();
+  for (int point = 0; point < KINDS * KINDS * 2; ++point) {
+    side *from = &sources[point / 2 % KINDS], *to = &targets[point / 2 / KINDS];
+    int async = point % 2, failures = 0;
+    void *reads = from == &sources[ON_CPU] ? NULL : streams[from->device][0];
+    void *writes = to == &targets[ON_CPU] ? NULL : streams[to->device][1];
+    dlrs_copy_options options = gpu_options(reads, writes, async ? DLRS_COPY_ASYNC : 0);
+    if (from < &sources[MANAGED] && to < &targets[MANAGED]) continue;
+    make_batch(from, to, N, MIXED);
+    expect(N);
+    WORKS(dlrs_copy_batch(N, B.src, B.dst, &options, NULL, ERR)); /* contexts, kernels, buffers */
+    for (long call = 1;; ++call) {
+      static const int codes[] = {INTERNAL, REFUSES, LACKS};
+      snprintf(where, sizeof where, "kinds %d to %d, %s, call %ld fails", (int)(from - sources),
+               (int)(to - targets), async ? "enqueued" : "waits", call);
+      t_context = where;
+      all_run();
+      memcpy(seen(from->first), news, NBYTES);
+      memcpy(seen(to->first), olds, NBYTES);
+      gpu_state before = gpu_now();
+      G.ctl(STANDIN_FAIL, call, codes[call % 3], NULL);
+      int32_t status = dlrs_copy_batch(N, B.src, B.dst, &options, NULL, ERR);
+      G.ctl(STANDIN_FAIL, 0, 0, NULL);
+      long injected = gpu_now().stats.injected - before.stats.injected;
+      if (async && writes != NULL) EQUAL(gpu_sync(to->device, writes), 0);
+      if (status == DLRS_OK) CHECK(memcmp(seen(to->first), want, NBYTES) == 0);
+      failures += status != DLRS_OK;
+      memcpy(left, seen(to->first), NBYTES);
+      all_run();
+      if (!async || writes == NULL) CHECK(memcmp(seen(to->first), left, NBYTES) == 0);
+      SAME(before);
+      if (injected == 0) {
+        EQUAL(status, DLRS_OK);
+        break;
+      }
+    }
+    CHECK(failures > 0);
+  }
+}
+
 /* Pinned memory that was registered in part is rejected by the driver's copies, not by the library. */
 static void registered(void) {
   static unsigned char host[2 * NBYTES] __attribute__((aligned(4096)));
@@ -181,6 +228,7 @@ static const gpu_row rows[] = {
     {"ends", "the wait after a group fails", ends},
     {"refusals", "the driver refuses a batch", refusals},
     {"launches", "a pair that goes another way", launches},
+    {"any call", "any call of the driver", any_call},
     {"registered", "memory registered in part", registered},
     {"checked first", "a pair that cannot be copied", checked_first},
 };

@@ -16,6 +16,8 @@ pub(super) struct Alike<'a> {
     pub(super) begun: bool,
     /// The first one goes alone: another way may be better for the others.
     pub(super) alone: bool,
+    /// An error is due to none of them.
+    pub(super) over: bool,
 }
 
 impl Alike<'_> {
@@ -25,7 +27,7 @@ impl Alike<'_> {
         options: &'a Options,
     ) -> Alike<'a> {
         let sides = sides(all.current());
-        Alike { all, options, ends, sides, begun: false, alone: false }
+        Alike { all, options, ends, sides, begun: false, alone: false, over: false }
     }
 }
 

@@ -311,7 +311,7 @@ pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()
     for asked in ways.into_iter().flatten() {
         // SAFETY: as this function's contract.
         match unsafe { direct(&asked, &mut alike) } {
-            Err(error) if error.status() == DLRS_UNSUPPORTED => alike.alone = true,
+            Err(error) if error.status() == DLRS_UNSUPPORTED && !alike.over => alike.alone = true,
             done => return done,
         }
     }
@@ -437,8 +437,11 @@ unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
         }
         let after = beside.filter(|_| !*writes && !waits);
         let seen = after.map_or(Ok(()), |peer| {
-            worker.backend.stream_wait(peer.queue(), worker.queue()).inspect_err(|_| {
-                let _ = worker.sync();
+            let waited = worker.backend.stream_wait(peer.queue(), worker.queue());
+            // Without events the host waits.
+            waited.or_else(|error| match (worker.sync(), error.status()) {
+                (synced, DLRS_UNSUPPORTED) => synced,
+                _ => Err(error),
             })
         });
         let [_, (_, ready)] = transfers.sides;
@@ -449,6 +452,7 @@ unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
             (false, Some(ready)) => after.unwrap_or(worker).ready_again(ready),
         });
         if finished.is_err() {
+            transfers.over = true;
             transfers.go_to(usize::MAX);
         }
         finished.and(copied)
