@@ -39,6 +39,13 @@ static void directions(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
+  {
+    DLManagedTensor *none = NULL; /* the first of two that are NULL is named */
+    DLManagedTensorVersioned *nothing = NULL;
+    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(&none, 0, NULL, ERR));
+    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(&nothing, 0, NULL, ERR));
+    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_import_take(&nothing, NULL, NULL, ERR));
+  }
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_to_legacy_take((DLManagedTensorVersioned **)((char *)t_guard() + 2), 0, &legacy_out, ERR));
   t_unwatch();
@@ -70,6 +77,7 @@ static void import_one(t_tensor *good, const dlrs_import_options *options, int32
 static void imports(void) {
   t_tensor good;
   dlrs_import_options options;
+  int bit;
   t_make(&good);
   import_one(&good, NULL, DLRS_OK, 0);
   options = options_of(1, 0, 0, 0);
@@ -90,8 +98,10 @@ static void imports(void) {
   options = options_of(-1, 0, 1u << 12, 0);
   import_one(&good, &options, DLRS_MISALIGNED, 0);
   good.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  options = options_of(-1, 0, 0, 1);
-  import_one(&good, &options, DLRS_READ_ONLY, 0);
+  for (bit = 0; bit < 32; ++bit) { /* any number but 0 */
+    options = options_of(-1, 0, 0, (int32_t)(1u << bit));
+    import_one(&good, &options, DLRS_READ_ONLY, 0);
+  }
   options = options_of(0, 0, 0, 1);
   import_one(&good, &options, DLRS_OK, 1);
   options = options_of(0, 0, 0, 0);

@@ -341,6 +341,62 @@ static void refuses(void) {
   REFUSED(DLRS_MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
 }
 
+/* Every set of flags: what is unknown is named with the value as given, and each flag has its own
+ * effect and no other one's. */
+static void flags(void) {
+  uint32_t set, reserved;
+  int cast;
+  for (cast = 0; cast < 2; ++cast) {
+    const uint32_t known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC |
+                           (cast ? DLRS_COPY_SATURATE : 0);
+    for (set = 0; set < 64; ++set) {
+      for (reserved = 0; reserved < 6; reserved += 5) {
+        uint8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[4] = {0, 0, 0, 0};
+        int16_t wide[4] = {300, -300, 7, 128};
+        int8_t narrow[4] = {0, 0, 0, 0};
+        int64_t four = 4, one = 1;
+        DLDataType u8 = t_dtype(kDLUInt, 8, 1), unknown = t_dtype(200, 8, 1);
+        DLManagedTensorVersioned low = t_managed(t_describe(bytes, u8, 1, &four, &one), 0);
+        DLManagedTensorVersioned high = t_managed(t_describe(bytes + 1, u8, 1, &four, &one), 0);
+        DLManagedTensorVersioned src = t_managed(t_describe(bytes, unknown, 1, &four, &one), 0);
+        DLManagedTensorVersioned dst = t_managed(t_describe(other, unknown, 1, &four, &one), 0);
+        DLManagedTensorVersioned from =
+            t_managed(t_describe(wide, t_dtype(kDLInt, 16, 1), 1, &four, &one), 0);
+        DLManagedTensorVersioned to =
+            t_managed(t_describe(narrow, t_dtype(kDLInt, 8, 1), 1, &four, &one), 0);
+        dlrs_copy_options options = options_of(set, 1);
+        options.reserved = reserved;
+        if ((set & ~known) != 0 || reserved != 0) {
+          if (cast) REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_cast(&from, &to, &options, ERR));
+          else REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_copy(&low, &high, &options, ERR));
+          EQUAL(t_error.value, (set & ~known) != 0 ? set : reserved);
+          CHECK(strstr(t_error.message, (set & ~known) != 0 ? "options->flags" : "options->reserved"));
+        } else if (cast) {
+          if ((set & ~(uint32_t)(DLRS_COPY_SATURATE | DLRS_COPY_ALLOW_OVERLAP)) != 0) continue;
+          WORKS(dlrs_cast(&from, &to, &options, ERR));
+          EQUAL(narrow[0], set & DLRS_COPY_SATURATE ? 127 : 44);
+          EQUAL(narrow[1], set & DLRS_COPY_SATURATE ? -128 : -44);
+          EQUAL(narrow[2], 7);
+          EQUAL(narrow[3], set & DLRS_COPY_SATURATE ? 127 : -128);
+        } else {
+          if (set & DLRS_COPY_RAW_BYTES) {
+            WORKS(dlrs_copy(&src, &dst, &options, ERR));
+            CHECK(memcmp(bytes, other, sizeof other) == 0);
+          } else {
+            REFUSED(DLRS_DTYPE_CODE, 1, ANY, -1, dlrs_copy(&src, &dst, &options, ERR));
+          }
+          if (set & DLRS_COPY_ALLOW_OVERLAP) {
+            WORKS(dlrs_copy(&low, &high, &options, ERR));
+            CHECK(bytes[0] == 1 && bytes[1] == 1 && bytes[4] == 4 && bytes[5] == 6);
+          } else {
+            REFUSED(DLRS_OVERLAP_SRC_DST, 2, ANY, -1, dlrs_copy(&low, &high, &options, ERR));
+          }
+        }
+      }
+    }
+  }
+}
+
 /* CPU-accessible memory, of tensors allocated here and elsewhere, copied to the CPU by each
  * function. */
 static void test_host_memory_to_cpu(void) {
@@ -382,6 +438,7 @@ int main(void) {
   explanations();
   ways();
   older_header();
+  flags();
   hooks();
   refuses();
   return t_close();
