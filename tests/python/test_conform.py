@@ -135,6 +135,11 @@ def no_deleter(struct, keywords):
     struct.deleter = None
 
 
+def needs_the_lock(struct, keywords):
+    """A function that ends the process without the lock; it takes no argument, and gets one."""
+    struct.deleter = ctypes.cast(ctypes.pythonapi.PyThreadState_Get, ctypes.c_void_p)
+
+
 def huge(struct, keywords):
     if struct.dl_tensor.ndim:
         struct.dl_tensor.shape[0] = 300_000_000
@@ -160,6 +165,7 @@ PRODUCERS = {
     "a huge shape": (huge, {"P41"}),
     "a byte_offset of -4": (member(byte_offset=(1 << 64) - 4), {"P41", "P44"}),
     "no deleter": (no_deleter, {"P31", "P32"}),
+    "a deleter that needs the lock": (needs_the_lock, {"P36", "P37"}),
     "a reference too many": (leak, {"P15", "P31", "P32"}),  # P15: a copy that is shared is none
 }
 
@@ -1008,6 +1014,15 @@ def test_processes_that_a_library_leaves_are_not_waited_for(tmp_path):
         os.close(writable)
         os.close(readable)
     assert verdict.outcome == "pass", verdict
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no -P")
+def test_workers_have_the_options_of_python(tmp_path):
+    (tmp_path / "dlpack_rs.py").write_text("raise SystemExit('another package')\n")
+    done = subprocess.run([sys.executable, "-BP", "-m", "dlpack_rs", "conform", "dlpack_rs",
+                           "--select", "P01"], capture_output=True, text=True, timeout=120,
+                          env=environment(), cwd=tmp_path)
+    assert done.returncode == 0, done
 
 
 def test_a_worker_that_ends_is_a_crash(tmp_path):

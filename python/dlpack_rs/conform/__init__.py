@@ -45,10 +45,11 @@ def checks(library: type[Library] | Library, known: Known = (),
     """A test for pytest with a parameter for each check. Known violations are expected to fail,
     and such a test that passes is reported as a failure."""
     import os
+    from collections.abc import Mapping
 
     import pytest
 
-    reasons = dict(known) if hasattr(known, "keys") else dict.fromkeys(known, "known")
+    reasons = known if isinstance(known, Mapping) else dict.fromkeys(known, "known")
     for name in reasons:
         if name not in CHECKS:
             raise ValueError(f"known: there is no check {name!r}")

@@ -329,7 +329,7 @@ def _(library):
     del x
     gc.collect()
     must(found.values() == VALUES, "the values changed")
-    threads(1, found.free)
+    threads(1, found.free_unlocked)
 
 
 @check("X10", "MUST", "dlpack.h", "200 exports leave no references behind")

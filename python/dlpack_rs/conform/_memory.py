@@ -141,9 +141,13 @@ class Export:
         self.capsule = self.source = None
         return self
 
-    def free(self):
+    def free(self, call=ctypes.PYFUNCTYPE(None, ctypes.c_void_p)):
+        """With the interpreter's lock, by default."""
         if self.struct.deleter:
-            Deleter(self.struct.deleter)(self.pointer)
+            call(self.struct.deleter)(self.pointer)
+
+    def free_unlocked(self):
+        self.free(Deleter)
 
 
 def knows(producer, keyword):

@@ -395,7 +395,7 @@ def _(library):
 @check("P36", "MUST", "python", "the deleter may run on another thread, without the lock")
 def _(library):
     found = newest(made(library)).consume()
-    thread = threading.Thread(target=found.free)
+    thread = threading.Thread(target=found.free_unlocked)
     thread.start()
     thread.join()
 

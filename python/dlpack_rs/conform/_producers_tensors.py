@@ -232,7 +232,7 @@ def _(library):
 
     def run():
         for _ in range(200):
-            newest(x).consume().free()
+            newest(x).consume().free_unlocked()
 
     before = sys.getrefcount(x)
     threads(8, run)

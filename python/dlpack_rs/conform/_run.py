@@ -130,7 +130,8 @@ def _verdict(check, answer, status, in_time, seconds, errors):
             how = signal.Signals(-status).name
         except ValueError:
             how = f"signal {-status}"
-    return Verdict(check, "crash", ": ".join([how, *lines[-1:]])[:200])
+    said = [line for line in lines if line.startswith("Fatal Python error")] or lines[-1:]
+    return Verdict(check, "crash", ": ".join([how, *said[:1]])[:200])
 
 
 def work(find):
