@@ -70,16 +70,17 @@ fn allowed(plan: &Plan) -> Vec<&'static str> {
     let Item::Bytes(item) = plan.item else { return vec!["bits"] };
     let Some(last) = plan.ndim().checked_sub(1) else { return vec!["run"] };
     let (size, inner, items) = (item as i64, plan.dim(last), plan.nbytes() / item as u64);
-    if items <= 128 {
-        return vec![if item >= 64 { "run" } else { "scalar" }];
-    }
-    if inner.dst == size && inner.src == 0 && item <= 64 {
+    let repeats = inner.dst == size && inner.src == 0 && item <= 64;
+    if repeats && (items >= 1024 || inner.n * size >= 64) {
         return vec!["fill"];
+    }
+    if items < 1024 {
+        return vec![if item >= 64 { "run" } else { "scalar" }];
     }
     let outer = (last == 1).then(|| plan.dim(0)).filter(|outer| outer.src.abs() == size);
     let outer = outer.filter(|outer| inner.dst == size && inner.n.min(outer.n) * size >= 16);
     let outer = outer.filter(|_| item < 64 && item != 32);
-    if outer.is_some_and(|outer| inner.n.min(outer.n) > 4 && size * inner.n * outer.n > 128) {
+    if outer.is_some_and(|outer| inner.n.min(outer.n) > 4) {
         return vec!["transpose"];
     }
     let rest = if outer.is_some() {
@@ -89,12 +90,12 @@ fn allowed(plan: &Plan) -> Vec<&'static str> {
     } else {
         "scalar"
     };
-    let few = items < 1024 || item > 64 || level().kernels().shuffles.is_none();
+    let none = item > 64 || level().kernels().shuffles.is_none();
     // Every n-th element of one axis: a load for each of n.
     let steps = (last == 0).then_some(inner.src.abs() / size);
-    match steps.filter(|_| !few && item.is_power_of_two() && inner.src % size == 0) {
+    match steps.filter(|_| !none && item.is_power_of_two() && inner.src % size == 0) {
         Some(n) => vec![if n <= 6 { "shuffle" } else { rest }],
-        None if few => vec![rest],
+        None if none => vec![rest],
         None => vec!["shuffle", rest],
     }
 }

@@ -37,12 +37,9 @@ impl Op {
     }
 }
 
-/// Items that are copied one by one before a vector kernel is ready.
-const FEW: u64 = 128;
-
-/// Bytes of a permutation of two vectors. A shuffle program transposes many such matrices together,
-/// a transpose one at a time.
-const SMALL_MATRIX: usize = 2 * LINE;
+/// Items that are copied one by one in the time that it takes to find the loops of a vector kernel
+/// and to compile a program of shuffles.
+const FEW: u64 = 1024;
 
 /// The op of a nest.
 pub(super) fn op(nest: &Nest) -> Op {
@@ -56,15 +53,17 @@ fn chosen(nest: &Nest) -> Op {
     if nest.is_empty() {
         return Op::Run;
     }
-    if nest.whole_bytes <= FEW.saturating_mul(item as u64) {
-        return if item >= LINE { Op::Run } else { Op::Scalar };
-    }
-    if inner.dst == item as isize && inner.src == 0 && item <= op::fill::FILL_MOST {
+    let few = nest.whole_bytes < FEW.saturating_mul(item as u64);
+    let repeats = inner.dst == item as isize && inner.src == 0 && item <= op::fill::FILL_MOST;
+    if repeats && (!few || inner.n.saturating_mul(item) >= LINE) {
         return Op::Fill;
+    }
+    if few {
+        return if item >= LINE { Op::Run } else { Op::Scalar };
     }
     let transposes = transpose::Sides::of(nest);
     if let Some(sides) = transposes
-        && sides.innermost(item) > SMALL_MATRIX
+        && sides.long()
     {
         return Op::Transpose(sides);
     }

@@ -15,8 +15,6 @@ use crate::device::nest::{Loop, Nest, Set, only};
 
 /// Loads for one line beyond which items are copied one by one as fast.
 const LOADS_PER_LINE: usize = 6;
-/// Items from which a program pays.
-const ITEMS_LEAST: u64 = 1024;
 
 /// The loops of a program.
 #[derive(Clone, Copy)]
@@ -41,7 +39,7 @@ impl Shape {
     /// The shape of a nest, if a program can copy it.
     pub(in super::super) fn of(nest: &Nest) -> Option<Shape> {
         let window = kernels().shuffles?.window;
-        if nest.whole_bytes < ITEMS_LEAST * nest.bytes() as u64 || nest.bytes() > BYTES_MOST / 16 {
+        if nest.bytes() > BYTES_MOST / 16 {
             return None;
         }
         let mut shape = Shape {

@@ -90,14 +90,11 @@ impl Sides {
         fits.then_some(Sides { rows: rows.side, columns: columns.side, start, set })
     }
 
-    /// Bytes of the matrix of the innermost loops; 0 if a side is so short that a shuffle program
-    /// holds a window for each of its elements in registers, and accesses whole lines where tiles
-    /// would be mostly partial.
-    pub(in super::super) fn innermost(&self, item: usize) -> usize {
+    /// Whether neither side is so short that a shuffle program holds a window for each of its
+    /// elements in registers, and accesses whole lines where tiles would be mostly partial.
+    pub(in super::super) fn long(&self) -> bool {
         const WINDOWS: usize = 4;
-        let [[rows, ..], [columns, ..]] = [self.rows.loops, self.columns.loops];
-        let short = self.rows.rows().min(self.columns.rows()) <= WINDOWS;
-        if short { 0 } else { item.saturating_mul(rows.n).saturating_mul(columns.n) }
+        self.rows.rows().min(self.columns.rows()) > WINDOWS
     }
 }
 
