@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Random runs, with another seed each time, which is printed: every fuzz target with
-# AddressSanitizer, copies of any layout against an oracle at every level, 8 threads that set the
-# allocator and fork, hostile objects for Python. RANDOM_SECONDS sets the approximate duration on
-# two processors (240); SEED repeats a run. One line a job, with its processor time, which is less
-# where other work runs concurrently; ends with "random: N passed, N failed".
+# AddressSanitizer, copies of any layout against an oracle at every level, casts of any layout, 8
+# threads that set the allocator and fork, hostile objects for Python. RANDOM_SECONDS sets the
+# approximate duration on two processors (240); SEED repeats a run. One line a job, with its
+# processor time, which is less where other work runs concurrently; ends with "random: N passed, N
+# failed".
 set -uo pipefail
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
 export RANDOM_SECONDS=${RANDOM_SECONDS:-240}
@@ -27,6 +28,12 @@ differential() {
 }
 threads() {
   c_tests/soak/run.sh target/include/dlpack target/lib "$(share 4)" "$SEED" 8
+}
+casts() { # some 200 cases a second
+  local python
+  python=$(examples/python/venv.sh examples/python/requirements.txt) &&
+    "$python" -B tests/python/random_casts.py target/lib/libdlpack_rs.so \
+      $((200 * $(share 15))) "$SEED"
 }
 hostile() {
   local python
@@ -56,7 +63,7 @@ cargo test --quiet --locked --test engine --no-run || exit 1
 lines=$(mktemp) || exit 1
 trap 'rm -f "$lines"' EXIT
 mapfile -t targets < <(sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | grep -v dlpack_rs_fuzz)
-jobs=("${targets[@]/#/fuzz }" differential threads hostile)
+jobs=("${targets[@]/#/fuzz }" differential casts threads hostile)
 printf '%s\n' "${jobs[@]}" | xargs -P 2 -I{} bash -c "tests/random.sh --job {}" | tee "$lines"
 passed=$(grep -c '^pass ' "$lines")
 failed=$((${#jobs[@]} - passed)) # one that was killed said nothing

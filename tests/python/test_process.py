@@ -131,6 +131,14 @@ def test_casts():
     assert done.returncode == 0 and " 0 failed" in done.stdout, done.stdout + done.stderr
 
 
+def test_casts_of_random_layouts():
+    done = subprocess.run([sys.executable, "-B", str(Path(__file__).with_name("random_casts.py")),
+                           dlpack_ctypes.lib._name, "600", "7"],
+                          capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "600 passed, 0 failed (seed 7)\n"), \
+        done.stdout + done.stderr
+
+
 def test_copies_of_random_views():
     done = subprocess.run([sys.executable, "-B", str(Path(__file__).with_name("long.py")), "2000",
                            "7"], capture_output=True, text=True, timeout=120,
