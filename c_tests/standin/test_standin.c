@@ -311,7 +311,7 @@ static void devices(CUcontext first) {
  * other host memory. */
 static void registered(void) {
   static char image[] = ".version 6.4\n.target sm_50\n.visible .entry dlrs_run(\n", memory[64] __attribute__((aligned(64)));
-  static uint64_t argument[110]; /* as in kernels.cu: 1 element, no dimensions */
+  static uint64_t argument[120]; /* Args of kernels.cu: 1 element, no dimensions */
   void *arguments[] = {argument};
   CUmodule module;
   CUfunction kernel;
