@@ -210,3 +210,76 @@ impl Error {
         [Number::of(bits >> 4), Number::of(bits >> 6)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any setters in any order, against a copy of what was set last.
+    #[test]
+    fn what_is_set_last_is_kept() {
+        let mut state = 88172645463325252u64;
+        let mut draw = |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % n
+        };
+        for _ in 0..20_000 {
+            let status = [Status::DLRS_NULL_ARG, Status::DLRS_DEV_OOM, Status::DLRS_INTERNAL]
+                [draw(3) as usize];
+            let mut error = Error::new(status);
+            let (mut argument, mut field, mut dimension) = (None, Field::DLRS_FIELD_NONE, -1);
+            let mut numbers = [(0, Number::None); 2];
+            let mut words = "";
+            for _ in 0..draw(12) {
+                let number = (draw(1 << 53) as i64) << draw(16);
+                let (arg, member) = (Arg::ALL[draw(64) as usize], Field::ALL[draw(16) as usize]);
+                let text = ["", "x", "is wrong\0Give another one."][draw(3) as usize];
+                let [first, second] = &mut numbers;
+                match draw(11) {
+                    0 => (error, field) = (error.field(member), member),
+                    1 => {
+                        dimension = draw(64) as i32;
+                        error = error.dim(dimension as usize);
+                    }
+                    2 => (error, *first) = (error.value(number), (number, Number::Signed)),
+                    3 => {
+                        error = error.value_u64(number as u64);
+                        *first = (number, Number::Unsigned);
+                    }
+                    4 => (error, *second) = (error.limit(number), (number, Number::Signed)),
+                    5 => {
+                        error = error.limit_u64(number as u64);
+                        *second = (number, Number::Unsigned);
+                    }
+                    6 => {
+                        let code = number as i32 * draw(2) as i32;
+                        error = error.driver(code);
+                        if code != 0 {
+                            *second = (code.into(), Number::Code);
+                        }
+                    }
+                    7 => (error, words) = (error.detail(text), text),
+                    8 => {
+                        error = error.option(text);
+                        (field, words) = (Field::DLRS_FIELD_OPTION, text);
+                    }
+                    9 => {
+                        error = error.of(arg);
+                        argument = argument.or(Some(arg));
+                    }
+                    _ => (error, argument) = (error.renamed(arg), Some(arg)),
+                }
+            }
+            let [(first, one), (second, two)] = numbers;
+            let code = two == Number::Code;
+            assert_eq!((error.status(), error.argument()), (status, argument));
+            assert_eq!((error.member(), error.dimension()), (field, dimension));
+            assert_eq!((error.numbers(), error.found()), ([one, two], first));
+            assert_eq!(error.bound(), if code { 0 } else { second });
+            assert_eq!(error.driver_code(), if code { second as i32 } else { 0 });
+            assert_eq!(error.words(), words);
+        }
+    }
+}
