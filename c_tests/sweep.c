@@ -25,6 +25,8 @@ static struct {
   int64_t flat_shape, flat_stride, axes[2];
   int freed;
   float *large;
+  DLManagedTensorVersioned pairs[2][3], *onto[3];
+  const DLManagedTensorVersioned *from[3];
 } S;
 
 /* Their results. */
@@ -221,6 +223,21 @@ static void overlap_managed(void) {
   S.src.shape[0] = S.dst.shape[0] = 1;
 }
 
+/* Temporaries of several sizes. */
+static void overlap_batch(void) {
+  int i;
+  overlap();
+  S.flat_stride = 1;
+  for (i = 0; i < 3; ++i) {
+    float *first = S.values + 20 * i;
+    S.arrays[i] = i == 1 ? 10 : 5 - i;
+    S.pairs[0][i] = t_managed(t_describe(first, F32, 1, &S.arrays[i], &S.flat_stride), 0);
+    S.pairs[1][i] = t_managed(t_describe(first + 1, F32, 1, &S.arrays[i], &S.flat_stride), 0);
+    S.from[i] = &S.pairs[0][i];
+    S.onto[i] = &S.pairs[1][i];
+  }
+}
+
 static void overlap_threads(void) {
   overlap();
   S.copy.threads = 4;
@@ -394,6 +411,7 @@ static void large_copy(void) {
   X(overlap_bits, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                       \
   X(overlap_threads, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                    \
   X(overlap_managed, 0, dlrs_copy(&S.src.managed, &S.dst.managed, &S.copy, ERR))                   \
+  X(overlap_batch, 0, dlrs_copy_batch(3, S.from, S.onto, &S.copy, NULL, ERR))                      \
   X(cast_onto_itself, 0, dlrs_cast(&S.src.managed, &S.dst.managed, &S.copy, ERR))                  \
   X(own_flags, 0, dlrs_view_transpose(S.own, 0, 1, &R.out, ERR))                                   \
   X(own, 0, dlrs_view_flip(S.own, 0, &R.out, ERR))                                                 \
