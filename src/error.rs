@@ -260,6 +260,7 @@ mod tests {
                             *second = (code.into(), Number::Code);
                         }
                     }
+                    7 if field == Field::DLRS_FIELD_OPTION => {} // its name is there
                     7 => (error, words) = (error.detail(text), text),
                     8 => {
                         error = error.option(text);
