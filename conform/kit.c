@@ -257,9 +257,9 @@ void kit_drop(kit *k, void *tensor) { k->subject.drop(k->subject.context, tensor
 
 int32_t kit_freed(kit *k, hand *h) {
   int deleted = kit_deleted(h);
-  if (deleted > 1 || (deleted == 0 && !h->refused))
-    return kit_fail(k, "the deleter ran %d times", deleted);
-  return 0;
+  if (deleted == 1 || (deleted == 0 && h->refused)) return 0;
+  k->cause = h->refused ? "C10" : "C04";
+  return kit_fail(k, "the deleter ran %d times", deleted);
 }
 
 int32_t kit_legacy(kit *k, void *tensor, exported *out) {

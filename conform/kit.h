@@ -33,6 +33,7 @@ extern "C" {
 typedef struct kit {
   dlrs_conform_subject subject; /* NULL for functions that the caller's lacks */
   dlrs_conform_verdict *verdict;
+  const char *cause; /* the rule that may judge why it failed: C04, C10; else NULL */
 } kit;
 
 int32_t kit_fail(kit *k, const char *format, ...) KIT_PRINTS(2, 3);

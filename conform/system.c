@@ -83,6 +83,7 @@ int32_t kit_threads(kit *k, int count, kit_work *work, void *argument) {
   for (int i = 0; i < count; i++) {
     if (tasks[i].verdict.outcome == 0) continue;
     *k->verdict = tasks[i].verdict;
+    k->cause = tasks[i].k.cause;
     return k->verdict->outcome;
   }
   return 0;
@@ -123,6 +124,25 @@ const dlrs_conform_rule *dlrs_conform_rule_at(uint32_t index) {
   return index < dlrs_conform_count() ? &kit_rules[index].rule : NULL;
 }
 
+/* A library that never frees violates one rule, not all: another rule that fails for that reason is
+ * skipped. C01 is as simple as C04. */
+static void explain(kit *k, uint32_t index) {
+  const char *id = kit_rules[index].rule.id;
+  char failed[sizeof k->verdict->text];
+  dlrs_conform_verdict other;
+  kit simple = *k;
+  uint32_t i = 0;
+  while (strcmp(kit_rules[i].rule.id, k->cause) != 0) i++;
+  if (i == index || (strcmp(id, "C01") == 0 && strcmp(k->cause, "C04") == 0)) return;
+  memset(&other, 0, sizeof other);
+  simple.verdict = &other;
+  simple.cause = NULL;
+  if (kit_rules[i].judge(&simple) != DLRS_CONFORM_FAIL || simple.cause == NULL) return;
+  memcpy(failed, k->verdict->text, sizeof failed);
+  kit_skip(k, k->cause);
+  snprintf(k->verdict->text, sizeof k->verdict->text, "%s judges it: %.150s", k->cause, failed);
+}
+
 int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
                            dlrs_conform_verdict *verdict) {
   kit k;
@@ -133,6 +153,7 @@ int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
   memcpy(&k.subject, subject, subject->struct_size);
   k.verdict = verdict;
   verdict->outcome = kit_rules[index].judge(&k);
+  if (verdict->outcome == DLRS_CONFORM_FAIL && k.cause != NULL) explain(&k, index);
   return 0;
 }
 

@@ -47,6 +47,22 @@ typedef struct out {
   long references;
 } out;
 
+static int frees_twice(const store *of) {
+  if (has("frees legacy tensors twice")) return of->legacy != NULL;
+  if (has("frees twice on other threads")) return !pthread_equal(home, pthread_self());
+  return has("frees twice");
+}
+
+/* Whether this call is the hundredth, and so on. */
+static int hundredth(void) {
+  static long count;
+  long now;
+  pthread_mutex_lock(&lock);
+  now = ++count;
+  pthread_mutex_unlock(&lock);
+  return now % 100 == 0;
+}
+
 static void let_go(store *of) {
   if (of->versioned != NULL && (of->versioned->deleter != NULL || has("calls a NULL deleter")))
     of->versioned->deleter(of->versioned);
@@ -60,7 +76,8 @@ static void unref(store *of) {
   left = --of->references;
   pthread_mutex_unlock(&lock);
   if (left != 0 || has("leaks")) return;
-  if (has("frees twice")) let_go(of);
+  if (has("forgets each hundredth") && hundredth()) return;
+  if (frees_twice(of)) let_go(of);
   if (!has("never frees") && !has("frees early")) let_go(of);
   if (of->memory != NULL) memset(of->memory, 0xdd, of->bytes);
   free(of->memory);
@@ -341,7 +358,9 @@ static int32_t consume(void *context, DLManagedTensorVersioned *managed, void **
     if ((managed->flags & (uint64_t)~(READ_ONLY | IS_COPIED | PADDED)) == 0 ||
         has("takes any flag"))
       x = take(&managed->dl_tensor, managed, NULL);
-  for (int i = 0; i < 2 && x == NULL && has("frees what it refuses twice"); i++)
+  for (int i = 0; i < 2 && x == NULL &&
+                  (has("frees what it refuses twice") ||
+                   (has("frees large ranks twice") && managed->dl_tensor.ndim > MOST)); i++)
     managed->deleter(managed);
   if (has("writes the struct")) managed->manager_ctx = NULL;
   if (x == NULL) return 1;
@@ -422,7 +441,10 @@ static int stream_of(DLDeviceType type, int32_t id, void **stream) {
   return has("has no streams") ? -1 : 0;
 }
 
-static void object_drop(void *object) { drop(NULL, object); }
+static void object_drop(void *object) {
+  if (has("frees twice with its objects")) let_go(((mini *)object)->of);
+  drop(NULL, object);
+}
 
 const dlrs_conform_subject *mini_subject(void) {
   static dlrs_conform_subject subject;
