@@ -8,16 +8,12 @@ use core::arch::x86_64::*;
 
 use super::round::Target;
 use super::simd::Blocks;
-use super::steps::{self, Params, Step};
-
-/// The AVX2 loop of a step, if there is one.
-pub fn blocks(step: &Step) -> Option<&'static Blocks> {
-    VECTORS.iter().find(|blocks| core::ptr::fn_addr_eq(blocks.of, step.run))
-}
+use super::steps::{self, Params};
 
 macro_rules! vectors {
     ($($name:ident: $from:ty => $to:ty, |$x:ident, $p:ident| $body:expr;)*) => {
-        static VECTORS: &[Blocks] = &[$({
+        /// The AVX2 loops of steps.
+        pub static VECTORS: &[Blocks] = &[$({
             #[target_feature(enable = "avx2")]
             unsafe fn run(src: *const u8, dst: *mut u8, n: usize, $p: &Params) {
                 let $p = &{ *$p }; // in registers

@@ -28,14 +28,16 @@ impl Fastest {
 
     /// The step in vector instructions, if there are any.
     pub fn of(step: Step) -> Fastest {
-        Fastest { step, blocks: if vectors() { blocks(&step) } else { None } }
+        let vectors = if vectors() { VECTORS } else { &[] };
+        let same = |blocks: &&Blocks| core::ptr::fn_addr_eq(blocks.of, step.run);
+        Fastest { step, blocks: vectors.iter().find(same) }
     }
 
     /// Converts a run of elements: blocks, then the rest.
     pub fn run(&self, mut src: &[u8], mut dst: &mut [u8], p: &Params) {
         if let Some(Blocks { run, sizes: [from, to], .. }) = self.blocks {
             let n = (src.len() >> from).min(dst.len() >> to);
-            // SAFETY: both have `n` blocks; `blocks` found the loop for this processor.
+            // SAFETY: both have `n` blocks; the processor has the loop's instructions.
             unsafe { run(src.as_ptr(), dst.as_mut_ptr(), n, p) };
             if n << from == src.len() {
                 return;
@@ -55,7 +57,7 @@ pub fn vectors() -> bool {
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-use super::avx2::blocks;
+use super::avx2::VECTORS;
 
 /// None are available.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
@@ -64,6 +66,4 @@ pub fn vectors() -> bool {
 }
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-fn blocks(_: &Step) -> Option<&'static Blocks> {
-    None
-}
+static VECTORS: &[Blocks] = &[];
