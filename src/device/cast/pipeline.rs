@@ -253,22 +253,18 @@ impl<'a> Pipeline<'a> {
     /// Converts `n` elements of `src` to those of `dst`, at most a tile.
     pub fn run(&self, src: &[u8], dst: &mut [u8], n: usize, spares: &mut [Tile; 2]) {
         let steps = self.steps.get(..self.count).unwrap_or_default();
-        let Some((last, others)) = steps.split_last() else {
-            if dst.len() == src.len() {
-                dst.copy_from_slice(src);
-            }
-            return;
-        };
+        if steps.is_empty() && dst.len() == src.len() {
+            dst.copy_from_slice(src);
+        }
         let [mut from, mut to] = spares.each_mut();
         let mut made = 0;
-        for step in others {
-            let nbytes = n * step.step.nbytes;
+        for (i, step) in (1..).zip(steps) {
             let input = if made == 0 { src } else { from.first(made) };
-            step.run(input, to.first(nbytes), &self.params);
-            made = nbytes;
+            made = n * step.step.nbytes;
+            let output = if i == steps.len() { &mut *dst } else { to.first(made) };
+            step.run(input, output, &self.params);
             (from, to) = (to, from);
         }
-        last.run(if made == 0 { src } else { from.first(made) }, dst, &self.params);
     }
 
     /// Converts any number of elements, of so many bytes in `src` and in `dst`.

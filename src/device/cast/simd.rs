@@ -34,6 +34,7 @@ impl Fastest {
     }
 
     /// Converts a run of elements: blocks, then the rest.
+    #[inline(always)]
     pub fn run(&self, mut src: &[u8], mut dst: &mut [u8], p: &Params) {
         if let Some(Blocks { run, sizes: [from, to], .. }) = self.blocks {
             let n = (src.len() >> from).min(dst.len() >> to);
