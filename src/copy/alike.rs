@@ -16,7 +16,7 @@ pub(super) struct Alike<'a> {
     pub(super) begun: bool,
     /// The first one goes alone: another way may be better for the others.
     pub(super) alone: bool,
-    /// An error is due to none of them.
+    /// A step after the copies failed: its error is no reason for another way.
     pub(super) over: bool,
 }
 
