@@ -5,8 +5,9 @@
 Any two dtypes; up to 24 dimensions, none, extents of 0 and 1; strides with gaps, negative ones, of
 the source also 0; packed and padded elements of fewer than 8 bits; any byte offset; as many
 elements as make or miss a vector, a tile, a piece. One case in four has both tensors in the same
-memory: the call must fail if and only if they share a bit and DLRS_COPY_ALLOW_OVERLAP is missing.
-All bytes of the destination's memory are compared, those between elements too.
+memory: the call must fail if they share a bit and DLRS_COPY_ALLOW_OVERLAP is missing, and else only
+where the library could not decide, which is rare. All bytes of the destination's memory are
+compared, those between elements too.
 """
 
 import ctypes as c
@@ -115,6 +116,7 @@ class Layout:
 
 
 def one(rng, number, large):
+    """Whether a random case is right; None if the library could not decide on an overlap."""
     source, target = rng.choice(list(TYPES), 2, replace=False)
     shape = shape_of(rng, LARGE if large else None)
     src, dst = Layout(rng, source, shape, True), Layout(rng, target, shape, False)
@@ -136,13 +138,14 @@ def one(rng, number, large):
     what = f"case {number}: {source} -> {target}, {shape}, {src.strides} -> {dst.strides}"
     overlap = shared and len(np.intersect1d(src.bits_of(src_at), dst.bits_of(dst_at))) > 0
     wanted = OVERLAP_SRC_DST if overlap and not flags else 0
-    if status != wanted:
+    undecided = status == OVERLAP_SRC_DST and shared and not flags and not overlap
+    if status != wanted and not undecided:
         print(f"FAIL  {what}: status {status}, not {wanted}: {error.message.decode()}")
         return False
     if status:
         same = np.array_equal(memory, before)
         print("" if same else f"FAIL  {what}: a refused call wrote\n", end="")
-        return same
+        return None if same and undecided else same
     values = src.read(before, src_at)
     result = dst.read(memory, dst_at)
     expected = cast.expected(values, source, target) if len(values) else result
@@ -158,10 +161,13 @@ def main():
     np.seterr(all="ignore")
     cases = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    failed = 0
-    for number in range(cases):
-        # Each case has a generator of its own, so that one can be repeated alone.
-        failed += not one(np.random.default_rng([seed, number]), number, number % 50 == 0)
+    # Each case has a generator of its own, so that one can be repeated alone.
+    found = [one(np.random.default_rng([seed, number]), number, number % 50 == 0)
+             for number in range(cases)]
+    failed, undecided = found.count(False), found.count(None)
+    if undecided > cases // 200:
+        failed += undecided
+        print(f"FAIL  {undecided} overlaps were not decided")
     print(f"{cases - failed} passed, {failed} failed (seed {seed})")
     return failed > 0
 
