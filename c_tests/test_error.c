@@ -147,6 +147,7 @@ static void large_numbers(void) {
       const uint64_t n = numbers[i];
       dlrs_status status = DLRS_OK;
       options.flags = n;
+      if (call == 0 && n > SIZE_MAX) continue; /* a size of 32 bits */
       switch (call) {
         case 0: status = dlrs_dtype_format(t->dl_tensor.dtype, text, (size_t)n, NULL, ERR); break;
         case 1: status = dlrs_is_aligned(&t->dl_tensor, n, &yes, ERR); break;
