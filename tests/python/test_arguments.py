@@ -5,13 +5,20 @@ from array import array as packed
 
 import numpy as np
 import pytest
-import torch
 import tvm_ffi
 
 import py_module
 from test_module import refuses
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 m = py_module.load()
+# PyTorch's own, where it is installed.
+TORCH_SIZE, TORCH_SINGLE, TORCH_CPU = (
+    ([torch.Size], [torch.tensor], [torch.device("cpu")]) if torch else ([], [], []))
 
 
 class Index:
@@ -22,10 +29,10 @@ class Index:
         return self.value
 
 
-SEQUENCES = [tuple, list, range, bytes, np.array, torch.Size, lambda v: np.array(v, "u1"),
+SEQUENCES = [tuple, list, range, bytes, np.array, *TORCH_SIZE, lambda v: np.array(v, "u1"),
              lambda v: [np.int64(x) for x in v], lambda v: tuple(map(Index, v)),
              lambda v: tuple(map(np.array, v)), lambda v: packed("h", v)]
-SINGLE = [int, np.int8, np.uint64, np.array, Index, torch.tensor, lambda v: [v],
+SINGLE = [int, np.int8, np.uint64, np.array, Index, *TORCH_SINGLE, lambda v: [v],
           lambda v: np.array([v])]
 CALLS = {
     "zeros": lambda v: m.zeros(v).shape,
@@ -67,7 +74,7 @@ def test_shapes_and_axes_are_any_sequence_of_integers(name):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", (1, 0), [1, 0], (np.int64(1), Index(0)),
-                                    np.array([1, 0]), torch.device("cpu"), tvm_ffi.device("cpu"),
+                                    np.array([1, 0]), *TORCH_CPU, tvm_ffi.device("cpu"),
                                     np.zeros(1).device], ids=repr)
 def test_devices_of_other_libraries(device):
     assert m.zeros(2, device=device).device == "cpu"
@@ -77,4 +84,4 @@ def test_devices_of_other_libraries(device):
             device=type("Odd", (), {"__str__": lambda self: "no device"})())
     refuses(TypeError, "__str__|str", m.zeros, 2,
             device=type("Odd", (), {"__str__": lambda self: 1})())
-    refuses(BufferError, "99|cuda|CUDA", m.zeros, 2, device=torch.device("cuda", 99))
+    refuses(BufferError, "99|cuda|CUDA", m.zeros, 2, device=tvm_ffi.device("cuda", 99))
