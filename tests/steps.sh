@@ -102,7 +102,7 @@ start() { # start NUMBER
 }
 report() { # report NUMBER
   local step=${steps[$1]} log=$work/$1.log status seconds user system good bad reason word
-  sed -i $'s/\033\\[[0-9;]*m//g' "$log" # colours, where the environment asks for them
+  sed -i $'s/\033\\[[0-9;]*m//g' "$log" # colours, if the environment enables them
   [ "$jobs" -eq 1 ] || { printf '\n==== %s\n' "$step"; cat "$log"; }
   read -r status seconds user system <"$work/$1.status"
   read -r good bad < <(count "$log")

@@ -79,7 +79,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
                 (code, [integer(python, &whole, into)?, 0])
             }
             COMPLEX => {
-                // Python before 3.13 would ask for a float.
+                // Python before 3.13 converts to a float first, without the imaginary part.
                 let method = text(python, c"__complex__")?;
                 let found = match Number::of(python, value) {
                     Some(_) => None,
