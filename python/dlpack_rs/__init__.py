@@ -5,6 +5,7 @@
     tensor = dlpack_rs.from_dlpack(x)   # x of NumPy, PyTorch, JAX, CuPy, ...: its own memory
     numpy.from_dlpack(tensor)           # any other framework imports it by its own from_dlpack
     print(dlpack_rs.inspect(x))         # the export of x, and which frameworks accept it
+    tensor, how = dlpack_rs.prepare(x, "jax")   # x as JAX takes it, copied only if it must be
 
 Errors are Python's own: TypeError and ValueError for arguments, BufferError for a tensor that
 cannot be exchanged as requested, MemoryError, IndexError, RuntimeError; the message names the
@@ -17,7 +18,7 @@ import sys
 from ._library import library_path
 
 __all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version",
-           "empty", "from_dlpack", "from_numpy", "full", "inspect", "zeros"]
+           "empty", "from_dlpack", "from_numpy", "full", "inspect", "prepare", "zeros"]
 
 # Names of element types; types with several lanes end with their number: "float32x4".
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -77,7 +78,7 @@ if _module:
 
 
 def __getattr__(name):
-    """`abi` and `inspect` are loaded on first use."""
+    """`abi`, `inspect` and `prepare` are loaded on first use."""
     if name == "abi":
         import importlib
 
@@ -86,6 +87,10 @@ def __getattr__(name):
         from ._inspect import inspect
 
         return inspect
+    if name == "prepare" and _module:
+        from ._prepare import prepare
+
+        return prepare
     if name in __all__:
         raise ImportError(f"dlpack_rs.{name} needs " + (
             f"CPython 3.9 or newer, and this is {sys.implementation.name} "

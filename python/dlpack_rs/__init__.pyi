@@ -5,6 +5,7 @@ from typing_extensions import CapsuleType  # of typeshed: types has it since Pyt
 
 from . import abi as abi
 from ._inspect import inspect as inspect
+from ._prepare import prepare as prepare
 
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> Any: ...
@@ -25,7 +26,7 @@ _DType = Any  # its name, or the type of NumPy, ml_dtypes, PyTorch or Python tha
 
 __all__ = [
     "DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version", "empty",
-    "from_dlpack", "from_numpy", "full", "inspect", "zeros",
+    "from_dlpack", "from_numpy", "full", "inspect", "prepare", "zeros",
 ]
 
 DTYPES: tuple[str, ...]

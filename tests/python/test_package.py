@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_the_stubs_have_no_extra_names():
             assert all(hasattr(module, name.name) for name in node.names), node.module
     public = {name for name in named if not name.startswith("_") or name.endswith("__")}
     assert all(hasattr(dlpack_rs, name) for name in public), public
-    assert sorted(public | {"abi", "inspect"}) == sorted({*dlpack_rs.__all__, "__all__"})
+    assert sorted(public | {"abi", "inspect", "prepare"}) == sorted({*dlpack_rs.__all__, "__all__"})
 
 
 # --- The ABI ----------------------------------------------------------------------------------
@@ -292,6 +293,63 @@ def test_consumers_have_known_types():
     for consumer in consumers.CONSUMERS:
         assert set(consumer.dtypes.split()) <= known and set(consumer.converts) <= known
         assert set(consumer.devices) <= set(range(1, 19))
+
+
+# --- Preparation ------------------------------------------------------------------------------
+
+
+def arrays():
+    """Arrays of every layout that some framework does not take."""
+    dense = np.arange(24, dtype=np.float32).reshape(4, 6)
+    moved = np.frombuffer(bytearray(4 + dense.nbytes), np.uint8)[4:].view(np.float32)
+    moved[:] = dense.ravel()
+    yield from (dense, dense[::-1], dense[:, ::2], dense.T, moved.reshape(4, 6), dense[:0],
+                np.broadcast_to(dense[0], (4, 6)), np.array(2.5), dense.astype(np.complex64))
+
+
+@pytest.mark.parametrize("consumer", consumers.CONSUMERS, ids=lambda consumer: consumer.name)
+@pytest.mark.parametrize("read_only", [False, True], ids=["writable", "read-only"])
+@pytest.mark.parametrize("drop", [False, True], ids=["keep", "drop"])
+def test_a_prepared_tensor_is_what_the_consumer_takes(consumer, read_only, drop):
+    for array in arrays():
+        array = array.view()
+        array.flags.writeable &= not read_only
+        before = array.tobytes()
+        if consumer.devices[0] != 1 or array.dtype.name not in consumer.dtypes.split():
+            if array.dtype.name not in consumer.converts:
+                with pytest.raises(BufferError, match=f"{consumer.name} .* takes no such tensor"):
+                    dlpack_rs.prepare(array, consumer.name, drop_read_only=drop)
+                continue
+        tensor, how = dlpack_rs.prepare(array, consumer.name, drop_read_only=drop)
+        seen = dlpack_rs.inspect(tensor)
+        assert consumers.judge(consumer, seen)[0] in (consumers.TAKES, consumers.COPIES), how
+        assert tensor.numpy().tobytes() == before == array.tobytes()
+        shared = tensor.data_ptr == array.ctypes.data
+        if array.size:
+            assert shared == how.startswith(f"{consumer.name}: shared"), how
+        # Who does not keep the flag gets memory that may be written, or that the caller allows.
+        kept = consumer.capsule == "versioned" and consumer.read_only == "keeps"
+        given = not array.flags.writeable
+        assert tensor.readonly <= (given and kept)
+        if shared and given and array.size:
+            assert tensor.readonly or (drop and "READ_ONLY dropped" in how)
+
+
+def test_a_tensor_without_the_flag_keeps_its_memory_alive():
+    lent = np.arange(4.0)
+    lent.flags.writeable = False
+    alive = weakref.ref(lent)
+    tensor, _ = dlpack_rs.prepare(lent, "torch", drop_read_only=True)
+    del lent
+    assert alive() is not None and tensor.tolist() == [0, 1, 2, 3]
+    del tensor
+    gc.collect()
+    assert alive() is None
+
+
+def test_preparation_for_an_unknown_framework_names_the_known_ones():
+    with pytest.raises(ValueError, match="consumer is 'nmpy', and known are numpy, .*, dpnp"):
+        dlpack_rs.prepare(np.arange(3), "nmpy")
 
 
 # --- The command line -------------------------------------------------------------------------
