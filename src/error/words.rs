@@ -3,6 +3,8 @@
 
 use core::fmt::{self, Write};
 
+use crate::integer_text::{hex, signed, unsigned};
+
 use super::{Arg, BITS, DIMENSION, Error, Field, Number, Status};
 
 /// A buffer, and the length of the text written so far.
@@ -104,7 +106,7 @@ impl Error {
         }
         out.write_str(member)?;
         if self.dimension() >= 0 {
-            write!(out, "[{}]", i64::from(self.dimension()))?;
+            write!(out, "[{}]", signed(self.dimension().into()))?;
         }
         out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
     }
@@ -119,7 +121,7 @@ impl Error {
         for &byte in rest.iter().take(SHOWN) {
             match byte {
                 b' '..=b'~' if byte != b'"' && byte != b'\\' => out.write_char(byte.into())?,
-                _ => write!(out, "\\x{byte:02x}")?,
+                _ => write!(out, "\\x{}", hex(byte.into(), 2))?,
             }
         }
         out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
@@ -131,13 +133,13 @@ impl Error {
         {
             match is {
                 Number::None | Number::Code => continue,
-                Number::Signed => write!(out, "{before}{label} {number}")?,
-                Number::Unsigned => write!(out, "{before}{label} {}", number as u64)?,
+                Number::Signed => write!(out, "{before}{label} {}", signed(number))?,
+                Number::Unsigned => write!(out, "{before}{label} {}", unsigned(number as u64))?,
             }
             before = ", ";
         }
         if self.driver_code() != 0 {
-            write!(out, "{before}driver code {}", i64::from(self.driver_code()))?;
+            write!(out, "{before}driver code {}", signed(self.driver_code().into()))?;
             before = ", ";
         }
         out.write_str(if before == ", " { ")" } else { "" })
