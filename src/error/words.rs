@@ -28,13 +28,13 @@ impl Error {
     /// The member at fault.
     pub fn member(&self) -> Field {
         Field::ALL
-            .get(usize::from(self.byte(BITS) & 15))
+            .get(usize::from(self.bits(BITS) & 15))
             .map_or(Field::DLRS_FIELD_NONE, |&field| field)
     }
 
     /// The dimension at fault, or -1.
     pub const fn dimension(&self) -> i32 {
-        self.byte(DIMENSION) as i8 as i32
+        self.bits(DIMENSION) as i8 as i32
     }
 
     /// The value found, 0 where none is shown.
