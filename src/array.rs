@@ -148,6 +148,23 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 }
 
+/// Where in `text` the parts start that are closed by `each` separators; one more for the end.
+pub const fn starts<const N: usize>(text: &str, separator: u8, each: usize) -> [u16; N] {
+    let (bytes, mut starts, mut found, mut i) = (text.as_bytes(), [0; N], 0, 0);
+    assert!(bytes.len() <= u16::MAX as usize);
+    while i < bytes.len() {
+        i += 1;
+        if bytes[i - 1] == separator {
+            found += 1;
+            if found % each == 0 {
+                starts[found / each] = i as u16;
+            }
+        }
+    }
+    assert!(found == (N - 1) * each);
+    starts
+}
+
 /// Constant texts in one, each closed by NUL. A table of texts has a pointer for each, which takes
 /// 48 bytes with its length and relocation.
 #[derive(Clone, Copy)]
@@ -156,12 +173,12 @@ pub struct Texts(pub &'static str);
 impl Texts {
     /// Those from `place` on.
     pub fn skip(self, place: usize) -> Texts {
-        let mut rest = self.0.as_bytes();
+        let (bytes, mut start) = (self.0.as_bytes(), 0);
         for _ in 0..place {
-            let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
-            rest = rest.get(end + 1..).unwrap_or(&[]);
+            let rest = bytes.get(start..).unwrap_or(&[]);
+            start += rest.iter().position(|&byte| byte == 0).map_or(rest.len(), |end| end + 1);
         }
-        Texts(core::str::from_utf8(rest).unwrap_or(""))
+        Texts(self.0.get(start..).unwrap_or(""))
     }
 
     /// Text `place`; empty when there are not so many.

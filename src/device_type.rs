@@ -36,6 +36,7 @@
 
 use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field, Result, Status};
+use crate::integer_text::signed;
 use crate::scan::Scan;
 use core::fmt::{self, Write};
 
@@ -233,9 +234,9 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
 pub fn format(device: DLDevice, out: &mut dyn Write) -> fmt::Result {
     match kind(device.device_type) {
         Some(kind) if kind.host_reachable && device.device_id == 0 => out.write_str(kind.name),
-        Some(kind) => write!(out, "{}:{}", kind.name, i64::from(device.device_id)),
+        Some(kind) => write!(out, "{}:{}", kind.name, signed(device.device_id.into())),
         None => {
-            let (code, id) = (i64::from(device.device_type), i64::from(device.device_id));
+            let (code, id) = (signed(device.device_type.into()), signed(device.device_id.into()));
             write!(out, "{UNKNOWN}{code}):{id}")
         }
     }

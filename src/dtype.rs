@@ -45,6 +45,7 @@
 
 use crate::abi::{DLDataType, DLDataTypeCode::*};
 use crate::error::{Error, Field, Result, Status};
+use crate::integer_text::unsigned;
 use crate::scan::Scan;
 use core::fmt::{self, Write};
 
@@ -249,11 +250,11 @@ pub fn format(dtype: DLDataType, out: &mut dyn Write) -> fmt::Result {
             }
         }
         _ => {
-            let (code, bits) = (u64::from(dtype.code), u64::from(dtype.bits));
+            let (code, bits) = (unsigned(dtype.code.into()), unsigned(dtype.bits.into()));
             write!(out, "{UNKNOWN}{code}){bits}")?;
         }
     }
-    if dtype.lanes != 1 { write!(out, "x{}", u64::from(dtype.lanes)) } else { Ok(()) }
+    if dtype.lanes != 1 { write!(out, "x{}", unsigned(dtype.lanes.into())) } else { Ok(()) }
 }
 
 /// The widths that follow a stem, each a power of two.

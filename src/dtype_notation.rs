@@ -15,6 +15,7 @@ use core::fmt::{self, Write};
 use crate::abi::{DLDataType, DLDataTypeCode, DLDataTypeCode::*};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::integer_text::unsigned;
 use crate::scan::Scan;
 
 /// Notations of dtypes in other interfaces.
@@ -220,7 +221,7 @@ impl Text {
     pub fn write(&self, out: &mut dyn Write) -> fmt::Result {
         out.write_str(self.prefix)?;
         if self.lanes != 1 {
-            write!(out, "{}", u64::from(self.lanes))?;
+            write!(out, "{}", unsigned(self.lanes.into()))?;
         }
         out.write_str(self.name)
     }

@@ -37,7 +37,7 @@ enum Number {
 
 impl Number {
     /// The kind in the last two bits.
-    const fn of(bits: u8) -> Number {
+    const fn of(bits: u16) -> Number {
         match bits & 3 {
             0 => Number::None,
             1 => Number::Signed,
@@ -55,16 +55,16 @@ pub struct Error {
     second: i64,
     detail: text::Start,
     /// From the lowest byte on: the argument's number and 1, or 0; the dimension; four bits of the
-    /// field, two of each number; bytes of `detail`; the status, which is not 0. One word, which is
-    /// passed on as one.
+    /// field, two of each number; a byte unused; the status, which is not 0; bytes of `detail`. One
+    /// word, which is passed on as one.
     rest: NonZeroU64,
 }
 
 /// Where in `rest` the second to the last byte start.
 const DIMENSION: u32 = 8;
 const BITS: u32 = 16;
-const NBYTES: u32 = 24;
 const STATUS: u32 = 32;
+const NBYTES: u32 = 48;
 
 const _: () = assert!(size_of::<Result<()>>() <= 32);
 
@@ -96,38 +96,38 @@ impl Error {
     /// The status that the function returns.
     pub const fn status(&self) -> Status {
         // SAFETY: it was one.
-        unsafe { core::mem::transmute::<u32, Status>((self.rest.get() >> STATUS) as u32) }
+        unsafe { core::mem::transmute::<u32, Status>(self.bits(STATUS) as u32) }
     }
 
-    const fn put(mut self, at: u32, mask: u8, bits: u8) -> Self {
+    const fn put(mut self, at: u32, mask: u16, bits: u16) -> Self {
         let rest = self.rest.get() & !((mask as u64) << at) | (bits as u64) << at;
         // SAFETY: the status stays.
         self.rest = unsafe { NonZeroU64::new_unchecked(rest) };
         self
     }
 
-    const fn byte(&self, at: u32) -> u8 {
-        (self.rest.get() >> at) as u8
+    const fn bits(&self, at: u32) -> u16 {
+        (self.rest.get() >> at) as u16
     }
 
     /// Sets the member at fault.
     pub const fn field(self, field: Field) -> Self {
-        self.put(BITS, 15, field as u8)
+        self.put(BITS, 15, field as u16)
     }
 
     /// Sets the dimension at fault.
     pub const fn dim(self, dimension: usize) -> Self {
-        self.put(DIMENSION, u8::MAX, dimension as u8)
+        self.put(DIMENSION, 0xFF, dimension as u8 as u16)
     }
 
     const fn first(mut self, number: i64, is: Number) -> Self {
         self.first = number;
-        self.put(BITS, 3 << 4, (is as u8) << 4)
+        self.put(BITS, 3 << 4, (is as u16) << 4)
     }
 
     const fn second(mut self, number: i64, is: Number) -> Self {
         self.second = number;
-        self.put(BITS, 3 << 6, (is as u8) << 6)
+        self.put(BITS, 3 << 6, (is as u16) << 6)
     }
 
     /// Sets the value found.
@@ -155,19 +155,19 @@ impl Error {
         if code == 0 { self } else { self.second(code as i64, Number::Code) }
     }
 
-    /// Replaces the status's description by a more precise one, and after a NUL its remedy;
-    /// together they are shorter than 255 bytes. One that is empty stays the status's.
+    /// Replaces the status's description by a more precise one, and after a NUL its remedy.
+    /// One that is empty stays the status's.
     pub const fn detail(self, detail: &'static str) -> Self {
         debug_assert!(
-            self.byte(BITS) & 15 != Field::DLRS_FIELD_OPTION as u8,
+            self.bits(BITS) & 15 != Field::DLRS_FIELD_OPTION as u16,
             "an option's name and its description are one text"
         );
         self.described(text::of(detail))
     }
 
-    const fn described(mut self, (start, nbytes): (text::Start, u8)) -> Self {
+    const fn described(mut self, (start, nbytes): (text::Start, u16)) -> Self {
         self.detail = start;
-        self.put(NBYTES, u8::MAX, nbytes)
+        self.put(NBYTES, u16::MAX, nbytes)
     }
 
     /// As [`Error::detail`], with a backend's text.
@@ -184,29 +184,29 @@ impl Error {
     /// Sets the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(self, argument: Arg) -> Self {
-        let bits = if self.byte(0) == 0 { argument as u8 + 1 } else { 0 };
+        let bits = if self.bits(0) as u8 == 0 { argument as u16 + 1 } else { 0 };
         self.put(0, 0, bits)
     }
 
     /// Replaces the argument.
     pub const fn renamed(self, argument: Arg) -> Self {
-        self.put(0, u8::MAX, argument as u8 + 1)
+        self.put(0, 0xFF, argument as u16 + 1)
     }
 
     /// The argument at fault, if set ([`Error::of`]).
     pub fn argument(&self) -> Option<Arg> {
-        Arg::ALL.get(usize::from(self.byte(0)).wrapping_sub(1)).copied()
+        Arg::ALL.get(usize::from(self.bits(0) as u8).wrapping_sub(1)).copied()
     }
 
     /// The precise description, empty for none; for an option, its name before it.
     fn words(&self) -> &'static str {
         // SAFETY: both are of one text.
-        unsafe { text::again((self.detail, self.byte(NBYTES))) }
+        unsafe { text::again((self.detail, self.bits(NBYTES))) }
     }
 
     /// The kinds of the value and the limit.
     const fn numbers(&self) -> [Number; 2] {
-        let bits = self.byte(BITS);
+        let bits = self.bits(BITS);
         [Number::of(bits >> 4), Number::of(bits >> 6)]
     }
 }

@@ -17,7 +17,7 @@
 //!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: errors, and their messages in one place
-//!   abi      │ upstream's dlpack.h as plain data; array: a few values
+//!   abi      │ upstream's dlpack.h as plain data; array: a few values; integer_text
 //! ```
 //! Each layer imports only those below it; `tests/house.rs` checks the `use` lines.
 //!
@@ -54,6 +54,7 @@ pub mod dtype_notation;
 pub mod error;
 pub mod float_formats;
 pub mod import;
+mod integer_text;
 pub mod layout;
 #[cfg(feature = "cast")]
 pub mod numbers;

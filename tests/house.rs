@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, bottom first; a module may import modules of lower layers and of the same one.
 const LAYERS: &[&[&str]] = &[
-    &["abi", "array"],
+    &["abi", "array", "integer_text"],
     &["error"],
     &["platform"],
     &[

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks of the sources: rustfmt, clippy, rustdoc, shellcheck. One line each, after its output. Ends
-# with "lint: N passed, N failed".
+# Checks of the sources: rustfmt, clippy, rustdoc, shellcheck, and that the oldest and the newest Rust
+# build them. One line each, after its output. Ends with "lint: N passed, N failed".
 set -uo pipefail
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) || exit 1
@@ -58,6 +58,27 @@ if [ "$oldest" = none ]; then
 else
   row "Rust $least compiles it" env ${oldest:+"RUSTUP_TOOLCHAIN=$oldest"} \
     cargo check --quiet --locked --workspace ${oldest:+--target-dir target/least}
+fi
+# What the optimiser leaves of core, panics above all, differs by version: the laws of the library's
+# file, built by the newest Rust of this machine where that is not the one in use.
+newest=$(rustup toolchain list 2>/dev/null | while read -r name _; do
+  echo "$(RUSTUP_TOOLCHAIN=$name rustc --version 2>/dev/null | cut -d' ' -f2) $name"
+done | sort -V | tail -n 1)
+in_use=$(rustc --version | cut -d' ' -f2)
+laws_by_newest() { # laws_by_newest CARGO-OPTION...
+  local host
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  RUSTUP_TOOLCHAIN=${newest#* } cargo build --quiet --release --locked -p dlpack_rs_cdylib "$@" \
+    --target "$host" --target-dir target/newest &&
+    c_tests/laws.sh include "target/newest/$host/release"
+}
+if [ "$(printf '%s\n' "$in_use" "${newest% *}" | sort -V | tail -n 1)" = "$in_use" ]; then
+  echo "lint, laws by a newer Rust: not run: no newer Rust than $in_use"
+else
+  unset DLRS_FEATURES
+  row "the laws by Rust ${newest% *}" laws_by_newest --features module
+  DLRS_FEATURES='' row "the laws of the core by Rust ${newest% *}" laws_by_newest \
+    --no-default-features
 fi
 if command -v shellcheck >/dev/null; then
   # Scripts by their names, and those without an extension by their first line.

@@ -192,15 +192,66 @@ pub(crate) fn run_quoting(
 /// The parameters of every function: a line has the function's name and theirs.
 const PARAMETERS: &[u8] = include_bytes!("parameters.txt");
 
+/// Its lines, and the most words after the first one of a line.
+const SIZE: (usize, usize) = {
+    let (mut lines, mut most, mut words, mut i) = (0, 0, 0, 0);
+    while i < PARAMETERS.len() {
+        words += (PARAMETERS[i] == b' ') as usize;
+        if PARAMETERS[i] == b'\n' {
+            most = if words > most { words } else { most };
+            (lines, words) = (lines + 1, 0);
+        }
+        i += 1;
+    }
+    (lines, most)
+};
+
+/// A line of [`PARAMETERS`]: where the function's name is, and the parameters in order.
+#[derive(Clone, Copy)]
+struct Line {
+    start: u16,
+    nbytes: u8,
+    parameters: [Arg; SIZE.1],
+}
+
+static LINES: [Line; SIZE.0] = {
+    let empty = Line { start: 0, nbytes: 0, parameters: [Arg::nobody; SIZE.1] };
+    let (mut lines, mut line, mut word, mut start, mut i) = ([empty; SIZE.0], 0, 0, 0, 0);
+    while i < PARAMETERS.len() {
+        if PARAMETERS[i] == b' ' || PARAMETERS[i] == b'\n' {
+            match word {
+                0 => {
+                    assert!(i <= u16::MAX as usize && i - start <= u8::MAX as usize);
+                    lines[line].start = start as u16;
+                    lines[line].nbytes = (i - start) as u8;
+                }
+                _ => {
+                    let (name, _) = PARAMETERS.split_at(i);
+                    lines[line].parameters[word - 1] = Arg::named(name.split_at(start).1);
+                }
+            }
+            (start, word) = (i + 1, word + 1);
+            if PARAMETERS[i] == b'\n' {
+                (line, word) = (line + 1, 0);
+            }
+        }
+        i += 1;
+    }
+    lines
+};
+
 /// The place of an argument of a function, counted from 1; 0 for none.
 #[cold]
 fn place(function: &str, argument: Option<Arg>) -> i32 {
-    let Some(argument) = argument else { return 0 };
-    let words = |line: &'static [u8]| line.split(|&byte| byte == b' ');
-    let mut lines = PARAMETERS.split(|&byte| byte == b'\n');
-    let its = lines.find(|&line| words(line).next() == Some(function.as_bytes())).unwrap_or(b"");
-    let place = words(its).position(|name| name == argument.as_str().as_bytes());
-    place.map_or(0, |place| place as i32)
+    let Some(argument) = argument.filter(|&argument| argument != Arg::nobody) else { return 0 };
+    let its = LINES.iter().find(|line| {
+        let (start, nbytes) = (usize::from(line.start), usize::from(line.nbytes));
+        // The lengths first: nearly all differ, and few names are compared.
+        nbytes == function.len()
+            && PARAMETERS.get(start..start + nbytes) == Some(function.as_bytes())
+    });
+    let place = its.and_then(|line| line.parameters.iter().position(|&one| one == argument));
+    place.map_or(0, |place| place as i32 + 1)
 }
 
 #[cold]

@@ -5,6 +5,7 @@ use core::fmt::{self, Write};
 use super::{Job, Options, Pair, check, half, halve, route};
 use crate::device::backend::Transfer;
 use crate::error::Result;
+use crate::integer_text::unsigned;
 
 /// How a copy would be done.
 pub struct Explained {
@@ -66,7 +67,7 @@ impl Explained {
     /// One line of text.
     pub fn write(&self, out: &mut impl Write) -> fmt::Result {
         if let Some(nbytes) = self.job.scratch_nbytes {
-            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
+            write!(out, "twice, through {} bytes of compact memory; ", unsigned(nbytes))?;
         }
         if !self.moves {
             out.write_str("nothing to move")?;

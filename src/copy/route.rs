@@ -15,6 +15,7 @@ use crate::device::ready::Ready;
 use crate::device::registry;
 use crate::device_type::{self, CPU, has_default_stream, host_reachable};
 use crate::error::{Error, Result, Status::*};
+use crate::integer_text::{signed, unsigned};
 
 /// The side of host memory.
 pub const HOST: Side = Side { device: CPU, handle: null_mut(), ready: None };
@@ -374,7 +375,7 @@ impl Way {
                     write!(out, " ({last} at the end)")?;
                 }
                 let threads = if parts == 1 { "thread" } else { "threads" };
-                write!(out, ", {parts} {threads}, {}", cpu::level().name())?;
+                write!(out, ", {} {threads}, {}", unsigned(parts as u64), cpu::level().name())?;
             }
             None => {
                 let (src, dst) = (device_type::Name(src.device), device_type::Name(dst.device));
@@ -382,11 +383,11 @@ impl Way {
             }
         }
         match plan.item {
-            Item::Bytes(nbytes) => write!(out, "; {nbytes} bytes")?,
-            Item::Bits { width, .. } => write!(out, "; {width} bits")?,
+            Item::Bytes(nbytes) => write!(out, "; {} bytes", unsigned(nbytes as u64))?,
+            Item::Bits { width, .. } => write!(out, "; {} bits", unsigned(width as u64))?,
         }
-        for Dim { n, src, dst } in plan.dims.iter() {
-            write!(out, " x {n} ({dst} <- {src})")?;
+        for &Dim { n, src, dst } in plan.dims.iter() {
+            write!(out, " x {} ({} <- {})", signed(n), signed(dst), signed(src))?;
         }
         Ok(())
     }

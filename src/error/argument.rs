@@ -2,6 +2,8 @@
 //! parameters of every function, and so their numbers.
 #![forbid(unsafe_code)]
 
+use crate::array::starts;
+
 macro_rules! arguments {
     ($($name:ident,)*) => {
         /// An argument.
@@ -18,8 +20,8 @@ macro_rules! arguments {
             pub(super) const ALL: &[Arg] = &[Arg::nobody, $(Arg::$name),*];
         }
 
-        /// Separated by spaces.
-        const NAMES: &str = concat!($(" ", stringify!($name)),*);
+        /// Each closed by a space, that of `nobody` too, which is empty.
+        const NAMES: &str = concat!(" ", $(stringify!($name), " "),*);
     };
 }
 
@@ -109,12 +111,36 @@ arguments! {
 impl Arg {
     /// The name; empty for [`Arg::nobody`].
     pub fn as_str(self) -> &'static str {
-        let mut names = NAMES.as_bytes().split(|&byte| byte == b' ');
-        let name = names.nth(self as usize).unwrap_or(b"");
-        let name = core::str::from_utf8(name).unwrap_or("");
+        let place = self as usize;
+        let start = STARTS.get(place).map_or(0, |&start| start.into());
+        let end = STARTS.get(place + 1).map_or(0, |&end| usize::from(end) - 1);
+        let name = NAMES.get(start..end).unwrap_or("");
         name.strip_prefix("r#").unwrap_or(name)
     }
+
+    /// The argument with a name.
+    pub const fn named(name: &[u8]) -> Arg {
+        let (text, mut i) = (NAMES.as_bytes(), 1);
+        while i < Arg::ALL.len() {
+            let (mut at, end) = (OFFSETS[i] as usize, OFFSETS[i + 1] as usize - 1);
+            if text[at] == b'r' && text[at + 1] == b'#' {
+                at += 2;
+            }
+            let mut n = 0;
+            while n < name.len() && at + n < end && text[at + n] == name[n] {
+                n += 1;
+            }
+            if n == name.len() && at + n == end {
+                return Arg::ALL[i];
+            }
+            i += 1;
+        }
+        Arg::nobody
+    }
 }
+
+const OFFSETS: [u16; Arg::ALL.len() + 1] = starts(NAMES, b' ', 1);
+static STARTS: [u16; Arg::ALL.len() + 1] = OFFSETS;
 
 #[cfg(test)]
 mod tests {
@@ -126,5 +152,9 @@ mod tests {
         assert_eq!(Arg::a.as_str(), "a");
         assert_eq!(Arg::r#type.as_str(), "type");
         assert_eq!(Arg::window.as_str(), "window");
+        for &argument in Arg::ALL {
+            assert_eq!(Arg::named(argument.as_str().as_bytes()), argument);
+        }
+        assert_eq!(Arg::named(b"wind"), Arg::nobody);
     }
 }

@@ -40,49 +40,46 @@ pub enum Field {
     DLRS_FIELD_OPTION = 15,
 }
 
-impl Field {
-    /// Every field, in the order of the numbers.
-    pub const ALL: [Field; 16] = {
-        use Field::*;
-        [
-            DLRS_FIELD_NONE,
-            DLRS_FIELD_VERSION,
-            DLRS_FIELD_FLAGS,
-            DLRS_FIELD_NDIM,
-            DLRS_FIELD_SHAPE,
-            DLRS_FIELD_DTYPE_CODE,
-            DLRS_FIELD_DTYPE_BITS,
-            DLRS_FIELD_DTYPE_LANES,
-            DLRS_FIELD_DEVICE_TYPE,
-            DLRS_FIELD_DEVICE_ID,
-            DLRS_FIELD_STRIDES,
-            DLRS_FIELD_DATA,
-            DLRS_FIELD_BYTE_OFFSET,
-            DLRS_FIELD_STRUCT_SIZE,
-            DLRS_FIELD_DELETER,
-            DLRS_FIELD_OPTION,
-        ]
-    };
+macro_rules! fields {
+    ($($field:ident: $text:literal;)*) => {
+        impl Field {
+            /// Every field, in the order of the numbers.
+            pub const ALL: &[Field] = &[$(Field::$field),*];
 
-    /// The member as C writes it behind the argument's name.
-    pub(super) const fn text(self) -> &'static str {
-        use Field::*;
-        match self {
-            DLRS_FIELD_NONE | DLRS_FIELD_OPTION => "",
-            DLRS_FIELD_VERSION => "version",
-            DLRS_FIELD_FLAGS => "flags",
-            DLRS_FIELD_NDIM => "ndim",
-            DLRS_FIELD_SHAPE => "shape",
-            DLRS_FIELD_DTYPE_CODE => "dtype.code",
-            DLRS_FIELD_DTYPE_BITS => "dtype.bits",
-            DLRS_FIELD_DTYPE_LANES => "dtype.lanes",
-            DLRS_FIELD_DEVICE_TYPE => "device.device_type",
-            DLRS_FIELD_DEVICE_ID => "device.device_id",
-            DLRS_FIELD_STRIDES => "strides",
-            DLRS_FIELD_DATA => "data",
-            DLRS_FIELD_BYTE_OFFSET => "byte_offset",
-            DLRS_FIELD_STRUCT_SIZE => "struct_size",
-            DLRS_FIELD_DELETER => "deleter",
+            /// The member as C writes it behind the argument's name.
+            pub(super) const fn text(self) -> &'static str {
+                match self {
+                    $(Field::$field => $text,)*
+                }
+            }
         }
-    }
+
+    };
 }
+
+fields! {
+    DLRS_FIELD_NONE: "";
+    DLRS_FIELD_VERSION: "version";
+    DLRS_FIELD_FLAGS: "flags";
+    DLRS_FIELD_NDIM: "ndim";
+    DLRS_FIELD_SHAPE: "shape";
+    DLRS_FIELD_DTYPE_CODE: "dtype.code";
+    DLRS_FIELD_DTYPE_BITS: "dtype.bits";
+    DLRS_FIELD_DTYPE_LANES: "dtype.lanes";
+    DLRS_FIELD_DEVICE_TYPE: "device.device_type";
+    DLRS_FIELD_DEVICE_ID: "device.device_id";
+    DLRS_FIELD_STRIDES: "strides";
+    DLRS_FIELD_DATA: "data";
+    DLRS_FIELD_BYTE_OFFSET: "byte_offset";
+    DLRS_FIELD_STRUCT_SIZE: "struct_size";
+    DLRS_FIELD_DELETER: "deleter";
+    DLRS_FIELD_OPTION: "";
+}
+
+const _: () = {
+    let mut i = 0;
+    while i < Field::ALL.len() {
+        assert!(Field::ALL[i] as usize == i && i < 16, "an error has four bits for its field");
+        i += 1;
+    }
+};

@@ -4,7 +4,7 @@
 
 use core::ffi::CStr;
 
-use crate::array::Texts;
+use crate::array::{Texts, starts};
 
 /// Result of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed tensor,
 /// 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers are stable
@@ -228,11 +228,14 @@ texts! {
     DLRS_INTERNAL: "internal error", "Please report this with the message.";
 }
 
+static STARTS: [u16; Status::ALL.len() + 1] = starts(TEXTS.0, 0, 3);
+
 impl Status {
     /// Name, description and remedy.
     pub fn explain(self) -> (&'static CStr, &'static str, &'static str) {
-        let first = Status::ALL.iter().take_while(|&&status| status != self).count() * 3;
-        let its = TEXTS.skip(first);
+        let place = Status::ALL.iter().take_while(|&&status| status != self).count();
+        let start = STARTS.get(place).map_or(0, |&start| start.into());
+        let its = Texts(TEXTS.0.get(start..).unwrap_or(""));
         (its.c_str(0), its.get(1), its.get(2))
     }
 }

@@ -1,4 +1,4 @@
-//! The text of an error, in a pointer and a byte.
+//! The text of an error, in a pointer and a number.
 
 use core::ffi::CStr;
 use core::ptr::null;
@@ -13,19 +13,19 @@ unsafe impl Send for Start {}
 unsafe impl Sync for Start {}
 
 /// The length of a text that ends with NUL.
-const ENDS: u8 = u8::MAX;
+const ENDS: u16 = u16::MAX;
 
 /// No text.
-pub const NONE: (Start, u8) = (Start(null()), 0);
+pub const NONE: (Start, u16) = (Start(null()), 0);
 
-/// A text of fewer than 255 bytes.
-pub const fn of(text: &'static str) -> (Start, u8) {
-    let nbytes = if text.len() < ENDS as usize { text.len() as u8 } else { 0 };
+/// A text of fewer than 65535 bytes.
+pub const fn of(text: &'static str) -> (Start, u16) {
+    let nbytes = if text.len() < ENDS as usize { text.len() as u16 } else { 0 };
     (Start(text.as_ptr()), nbytes)
 }
 
 /// A text of C.
-pub const fn of_c(text: &'static CStr) -> (Start, u8) {
+pub const fn of_c(text: &'static CStr) -> (Start, u16) {
     (Start(text.as_ptr().cast()), ENDS)
 }
 
@@ -33,7 +33,7 @@ pub const fn of_c(text: &'static CStr) -> (Start, u8) {
 ///
 /// # Safety
 /// Both are from one of the above.
-pub unsafe fn again((start, nbytes): (Start, u8)) -> &'static str {
+pub unsafe fn again((start, nbytes): (Start, u16)) -> &'static str {
     // SAFETY: the caller's word: a constant of that length, or one that ends with NUL.
     let bytes = unsafe {
         match nbytes {
@@ -51,9 +51,10 @@ mod tests {
 
     #[test]
     fn texts_are_parsed_back() {
-        let texts = [NONE, of("some words"), of_c(c"some words"), of_c(c"\xFF")];
+        const LONG: &str = include_str!("text.rs");
+        let texts = [NONE, of("some words"), of_c(c"some words"), of_c(c"\xFF"), of(LONG)];
         // SAFETY: as it was made.
         let read = texts.map(|text| unsafe { again(text) });
-        assert_eq!(read, ["", "some words", "some words", ""]);
+        assert_eq!(read, ["", "some words", "some words", "", LONG]);
     }
 }

@@ -3,6 +3,8 @@
 
 use core::fmt::{self, Write};
 
+use crate::integer_text::{hex, signed, unsigned};
+
 use super::{Arg, BITS, DIMENSION, Error, Field, Number, Status};
 
 /// A buffer, and the length of the text written so far.
@@ -28,13 +30,13 @@ impl Error {
     /// The member at fault.
     pub fn member(&self) -> Field {
         Field::ALL
-            .get(usize::from(self.byte(BITS) & 15))
+            .get(usize::from(self.bits(BITS) & 15))
             .map_or(Field::DLRS_FIELD_NONE, |&field| field)
     }
 
     /// The dimension at fault, or -1.
     pub const fn dimension(&self) -> i32 {
-        self.byte(DIMENSION) as i8 as i32
+        self.bits(DIMENSION) as i8 as i32
     }
 
     /// The value found, 0 where none is shown.
@@ -104,7 +106,7 @@ impl Error {
         }
         out.write_str(member)?;
         if self.dimension() >= 0 {
-            write!(out, "[{}]", i64::from(self.dimension()))?;
+            write!(out, "[{}]", signed(self.dimension().into()))?;
         }
         out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
     }
@@ -119,7 +121,7 @@ impl Error {
         for &byte in rest.iter().take(SHOWN) {
             match byte {
                 b' '..=b'~' if byte != b'"' && byte != b'\\' => out.write_char(byte.into())?,
-                _ => write!(out, "\\x{byte:02x}")?,
+                _ => write!(out, "\\x{}", hex(byte.into(), 2))?,
             }
         }
         out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
@@ -131,13 +133,13 @@ impl Error {
         {
             match is {
                 Number::None | Number::Code => continue,
-                Number::Signed => write!(out, "{before}{label} {number}")?,
-                Number::Unsigned => write!(out, "{before}{label} {}", number as u64)?,
+                Number::Signed => write!(out, "{before}{label} {}", signed(number))?,
+                Number::Unsigned => write!(out, "{before}{label} {}", unsigned(number as u64))?,
             }
             before = ", ";
         }
         if self.driver_code() != 0 {
-            write!(out, "{before}driver code {}", i64::from(self.driver_code()))?;
+            write!(out, "{before}driver code {}", signed(self.driver_code().into()))?;
             before = ", ";
         }
         out.write_str(if before == ", " { ")" } else { "" })

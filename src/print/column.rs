@@ -8,6 +8,7 @@ use super::{Elements, PrintOptions};
 use crate::abi::{DLDataType, DLDataTypeCode::*};
 use crate::dtype;
 use crate::float_formats::{self, Class, FLOAT32, FloatFormat, Parts};
+use crate::integer_text::{hex, signed, unsigned};
 use core::fmt::{self, Write};
 
 /// How the bits of an element are understood.
@@ -71,11 +72,11 @@ fn plain(raw: u128, reading: Reading, out: &mut Word) -> fmt::Result {
     match reading {
         Reading::Signed(bits) => {
             let unused = 64 - u32::from(bits.clamp(1, 64));
-            write!(out, "{}", ((raw as u64) << unused) as i64 >> unused)
+            write!(out, "{}", signed(((raw as u64) << unused) as i64 >> unused))
         }
-        Reading::Unsigned(bits) => write!(out, "{}", low(bits)),
+        Reading::Unsigned(bits) => write!(out, "{}", unsigned(low(bits))),
         Reading::Bool => out.write_str(if low(8) != 0 { "True" } else { "False" }),
-        _ => write!(out, "{:#x}", low(64)),
+        _ => write!(out, "0x{}", hex(low(64), 1)),
     }
 }
 

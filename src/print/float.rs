@@ -7,6 +7,7 @@
 use super::digits::{Cut, Decimal, digits};
 use super::word::Word;
 use crate::float_formats::{Class, FLOAT32, FLOAT64, FloatFormat, Magnitude, Parts};
+use crate::integer_text::unsigned;
 use core::fmt::{self, Write};
 
 /// More places than positional notation has on either side of the point: 4 zeros and 17 digits.
@@ -225,5 +226,5 @@ fn scientific(
     out.write_str(if decimal.exponent < 0 { "e-" } else { "e+" })?;
     let width = if exponent < 10 { 1 } else { power_width(decimal.exponent) };
     out.fill('0', power.saturating_sub(width))?;
-    write!(out, "{exponent}")
+    write!(out, "{}", unsigned(exponent.into()))
 }

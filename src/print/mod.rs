@@ -27,6 +27,7 @@ mod walk;
 mod word;
 
 use crate::abi::{self, DLDataType, DLDevice};
+use crate::integer_text::{hex, signed, unsigned};
 use crate::{device_type, dtype};
 use column::{Reading, Style, write_scalar};
 use core::fmt::{self, Write};
@@ -149,7 +150,7 @@ pub fn write_tensor(
         Some(strides) => write_tuple(strides, out)?,
         None => out.write_str("NULL")?,
     }
-    write!(out, ", byte_offset={}", tensor.byte_offset)?;
+    write!(out, ", byte_offset={}", unsigned(tensor.byte_offset))?;
     if let Some(flags) = tensor.flags {
         write_flags(flags, out)?;
     }
@@ -167,7 +168,7 @@ pub fn write_tensor(
 fn write_tuple(numbers: &[i64], out: &mut dyn Write) -> fmt::Result {
     out.write_str("(")?;
     for (place, number) in numbers.iter().take(MOST_DIMS).enumerate() {
-        write!(out, "{}{number}", if place > 0 { ", " } else { "" })?;
+        write!(out, "{}{}", if place > 0 { ", " } else { "" }, signed(*number))?;
     }
     out.write_str(match numbers.len() {
         1 => ",)",
@@ -194,6 +195,6 @@ fn write_flags(flags: u64, out: &mut dyn Write) -> fmt::Result {
     match (rest, flags) {
         (0, 0) => write!(out, "{before}0"),
         (0, _) => Ok(()),
-        _ => write!(out, "{before}{rest:#x}"),
+        _ => write!(out, "{before}0x{}", hex(rest, 1)),
     }
 }

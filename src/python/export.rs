@@ -15,6 +15,7 @@ use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
+use crate::integer_text::signed;
 use crate::layout::Order;
 use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
@@ -72,7 +73,7 @@ pub unsafe fn parse(
     let python = unsafe { Python::called() }?;
     if nargs != 0 {
         let (python, text) = (Python::get()?, "__dlpack__() takes no positional arguments");
-        let text = format_args!("{text} ({nargs} given)");
+        let text = format_args!("{text} ({} given)", signed(nargs as i64));
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
     let mut values = [null_mut(); NAMES.len()];

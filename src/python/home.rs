@@ -21,6 +21,7 @@ use super::object::Owned;
 use super::raise::{Message, aside, raised, required};
 use super::symbols::{PyObject, Python};
 use crate::error::{Error, Result, Status::*};
+use crate::integer_text::hex;
 use crate::platform;
 
 /// A place for an object that an interpreter's record keeps.
@@ -213,8 +214,8 @@ fn settle(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
             return Err(ending());
         }
         let mut key = Message::EMPTY;
-        let copy = from_ref(&FIRST).addr();
-        let _ = write!(key, "libdlpack_rs {} {copy:#x}", env!("CARGO_PKG_VERSION"));
+        let copy = hex(from_ref(&FIRST).addr() as u64, 1);
+        let _ = write!(key, "libdlpack_rs {} 0x{copy}", env!("CARGO_PKG_VERSION"));
         let nbytes = key.text().len() as isize;
         let key = required(python.PyUnicode_FromStringAndSize(key.as_ptr(), nbytes))?;
         let home = Home::claim()?;

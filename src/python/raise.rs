@@ -10,6 +10,7 @@ use core::ptr::null_mut;
 use super::object::{Object, Owned};
 use super::symbols::{PyObject, Python};
 use crate::error::{Error, Result, Status::*, exception_of};
+use crate::integer_text::hex;
 
 /// The error that stands for an exception that Python has set.
 #[cold]
@@ -77,7 +78,7 @@ impl fmt::Display for Quoted<'_> {
         for &byte in self.0.iter().take(SHOWN) {
             match byte {
                 b' '..=b'~' => out.write_char(byte.into())?,
-                _ => write!(out, "\\x{byte:02x}")?,
+                _ => write!(out, "\\x{}", hex(byte.into(), 2))?,
             }
         }
         out.write_str(if self.0.len() > SHOWN { "..." } else { "" })

@@ -9,6 +9,7 @@ use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
 use crate::device_type;
 use crate::error::{Error, Result, Status::*};
+use crate::integer_text::signed;
 
 /// Whether an object is given: NULL and `None` are the default.
 #[inline]
@@ -35,6 +36,7 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
         2 => numbers(python, object, &mut found).map(|_| ()),
         ..0 => Err(raised()),
         count => {
+            let count = signed(count as i64);
             let text = format_args!("{name} must be a pair of integers, not {count} of them");
             return Err(refused(python, python.PyExc_TypeError(), text));
         }

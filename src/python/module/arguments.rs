@@ -10,6 +10,7 @@ use super::tensor::{self, This};
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
+use crate::integer_text::unsigned;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
 use crate::python::words::{given, read_device};
@@ -206,10 +207,13 @@ impl Call<'_> {
             let ending = if most == 1 { "" } else { "s" };
             return Err(match WORDS.get(least) {
                 Some(word) if least == most && least > 0 => self.wrong(format_args!(
-                    "takes exactly {word} positional argument{ending} ({given} given)"
+                    "takes exactly {word} positional argument{ending} ({} given)",
+                    unsigned(given as u64)
                 )),
                 _ => self.wrong(format_args!(
-                    "takes at most {most} positional argument{ending} ({given} given)"
+                    "takes at most {} positional argument{ending} ({} given)",
+                    unsigned(most as u64),
+                    unsigned(given as u64)
                 )),
             });
         }

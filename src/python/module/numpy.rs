@@ -19,6 +19,7 @@ use crate::device_type;
 use crate::dtype;
 use crate::dtype_notation;
 use crate::error::Result;
+use crate::integer_text::unsigned;
 use crate::layout::Order;
 use crate::python::constants;
 use crate::python::raise::{is, raised, required};
@@ -80,7 +81,7 @@ fn array_of(this: This) -> Result<Owned> {
         let text = format_args!(
             "numpy: elements of {} bits are packed here, and an array has a byte for each: \
              convert them, as by astype('int8')",
-            snapshot.dtype.bits
+            unsigned(snapshot.dtype.bits.into())
         );
         return Err(refused(python, python.PyExc_BufferError(), text));
     }
@@ -119,7 +120,8 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
         let bits = dtype::padded_bytes(tensor.dtype) * 8;
         let what = if module.is_some() { "this ml_dtypes lacks it" } else { "install ml_dtypes" };
         let text = format_args!(
-            "NumPy has no {dtype} without ml_dtypes: {what}, or take the bits by view('uint{bits}')"
+            "NumPy has no {dtype} without ml_dtypes: {what}, or take the bits by view('uint{}')",
+            unsigned(bits as u64)
         );
         Err(refused(python, python.PyExc_ImportError(), text))
     }

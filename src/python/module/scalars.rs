@@ -14,6 +14,7 @@ use super::tensor::{This, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
 use crate::error::Result;
+use crate::integer_text::signed;
 use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::Snapshot;
@@ -26,8 +27,9 @@ fn only(this: This, name: &str, kind: fn(Python) -> *mut PyObject) -> Result<Own
     if numel != 1 || lanes != 1 {
         let elements = if lanes == 1 { "elements" } else { "elements of several lanes" };
         let what = format_args!(
-            "{name}() of a Tensor takes exactly one element, not {numel} {elements}: \
-             take one by its index, or use tolist() or numpy()"
+            "{name}() of a Tensor takes exactly one element, not {} {elements}: \
+             take one by its index, or use tolist() or numpy()",
+            signed(numel)
         );
         return Err(refused(this.python, kind(this.python), what));
     }
