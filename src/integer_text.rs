@@ -41,7 +41,9 @@ impl<const BASE: u64> fmt::Display for Digits<BASE> {
             rest /= BASE;
             start -= 1;
         }
-        out.write_str(if self.negative { "-" } else { "" })?;
+        if self.negative {
+            out.write_str("-")?;
+        }
         out.write_str(digits.get(start..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""))
     }
 }
