@@ -476,6 +476,32 @@ static void test_limits(void) {
   dlrs_release(base);
 }
 
+/* Extents of 0 to 3 in every order of four: strides without effect become compact, others stay. */
+static void test_unused_strides(void) {
+  float value[4] = {0};
+  int number, dim;
+  t_context = "unused strides";
+  for (number = 0; number < 256; ++number) {
+    int64_t shape[4], strides[4], compact = 1;
+    DLTensor bare = t_describe(value, F32, 4, shape, strides);
+    mt base = NULL, v = NULL;
+    int empty = 0;
+    for (dim = 0; dim < 4; ++dim) {
+      shape[dim] = number >> 2 * dim & 3;
+      empty |= shape[dim] == 0;
+      strides[dim] = shape[dim] > 1 ? 0 : 777;
+    }
+    WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &base, ERR));
+    WORKS(dlrs_view_normalize(base, DLRS_NORMALIZE_STRIDES, &v, ERR));
+    for (dim = 3; dim >= 0; --dim) {
+      EQUAL(v->dl_tensor.strides[dim], empty || shape[dim] == 1 ? compact : 0);
+      compact *= shape[dim] > 1 ? shape[dim] : 1;
+    }
+    dlrs_release(v);
+    dlrs_release(base);
+  }
+}
+
 static void test_steps(mt base) {
   dlrs_view_step steps[3];
   int64_t shape[4], strides[4];
@@ -704,6 +730,7 @@ int main(void) {
   test_references();
   test_far();
   test_limits();
+  test_unused_strides();
   test_packed();
   test_remainders();
   return t_close();
