@@ -279,7 +279,8 @@ impl Snapshot {
             end
         };
         (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
-        (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
+        (self.device, self.dtype) = (plain.device, plain.dtype);
+        self.flags = dtype::flags_of(plain.dtype, flags);
         (self.empty, self.strides_given) = (false, plain.strides_given());
         self.byte_extent = (0, end.unwrap_or(0));
         end.is_some() || self.fits(plain.nbytes)
@@ -330,6 +331,7 @@ impl Snapshot {
             check_array(tensor.shape, DLRS_FIELD_SHAPE)?;
         }
         dtype::defined(tensor.dtype)?;
+        self.flags = dtype::flags_of(tensor.dtype, flags);
         if rules.known {
             dtype::legal(tensor.dtype)?;
             let check =

@@ -4152,7 +4152,7 @@ class _Library:
         Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
                    once, on that thread; with a NULL free_fn the memory is only borrowed. On error
                    free_fn is not called.
-        Flags:     exactly flags.
+        Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
                    DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
                    what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
@@ -5251,7 +5251,7 @@ class _PythonLibrary:
                    It is released with the last reference to *out, on that thread, attached to the
                    interpreter of this call meanwhile. If that interpreter or Python is ending or has
                    ended, it is leaked.
-        Flags:     exactly flags.
+        Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
         Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
                    dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
         Threads:   attached to Python. *out may be released on any thread, attached or not.
