@@ -163,7 +163,9 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
         return Ok(version);
     }
     let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
-    Err(error.value(version.major.into()).limit(DLPACK_MAJOR_VERSION.into()))
+    // Without the value: of a legacy struct, it is half of an address.
+    let error = error.limit(DLPACK_MAJOR_VERSION.into());
+    Err(error.detail("\0Request version 1, or is it a DLManagedTensor? See dlrs_from_legacy_take."))
 }
 
 impl Snapshot {
