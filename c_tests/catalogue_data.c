@@ -277,8 +277,17 @@ static void elements(const v_row *row) {
   uint64_t at = 77;
   float value = 1;
   char bytes[64] = {0};
-  if (want == DLRS_OK || want == DLRS_SUBBYTE) return;
+  if (want == DLRS_SUBBYTE) return;
   t_make(&good);
+  if (want == DLRS_OK) {
+    /* Managed memory needs a driver. */
+    if (!is_host_ordinal(row) || row->device[0] == kDLCUDAManaged) return;
+    WORKS(dlrs_fill(&bad.managed, &value, F32, NULL, ERR));
+    WORKS(dlrs_equal(&bad.managed, &bad.managed, DLRS_EQUAL_BITS, &answer, ERR));
+    EQUAL(answer, 1);
+    WORKS(dlrs_max_diff(&bad.managed, &bad.managed, &difference, ERR));
+    return;
+  }
   sources[0] = &good.managed;
   sources[1] = &bad.managed;
   targets[0] = targets[1] = &good.managed;
@@ -316,8 +325,16 @@ static void copy(const v_row *row) {
   t_tensor good;
   const DLTensor *bare = &bad.managed.dl_tensor;
   int32_t want = taken(row);
-  if (want == DLRS_OK || want == DLRS_SUBBYTE) return;
+  if (want == DLRS_SUBBYTE) return;
   t_make(&good);
+  if (want == DLRS_OK) {
+    if (!is_host_ordinal(row) || row->device[0] == kDLCUDAManaged) return;
+    WORKS(dlrs_clone(&bad.managed, CPU, NULL, &out, ERR));
+    WORKS(dlrs_copy(&bad.managed, out, NULL, ERR));
+    WORKS(dlrs_cast(&bad.managed, out, NULL, ERR));
+    dlrs_release(out);
+    return;
+  }
   t_watch(&good, sizeof good);
   t_result(&out);
   REFUSED(want, 1, row->field, row->dimension,

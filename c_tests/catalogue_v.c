@@ -93,6 +93,8 @@ static void of_major(uint32_t major) {
   t_result(&legacy_out);
   for (level = 1; level <= 3; ++level) {
     REFUSED(DLRS_VERSION, 1, version, -1, dlrs_validate_managed(other, level, ERR));
+    /* Of a legacy struct it would be half of an address. */
+    CHECK(t_error.value == 0 && strstr(t_error.message, "value") == NULL);
   }
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_import_take(&taken, NULL, &out, ERR));
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_to_legacy_take(&taken, 1, &legacy_out, ERR));

@@ -476,6 +476,82 @@ static void test_limits(void) {
   dlrs_release(base);
 }
 
+/* The flags of what every maker makes of a foreign tensor: padding is never said of whole bytes. */
+static void test_padding(void) {
+  static const DLDataType dtypes[] = {{kDLInt, 4, 1}, {kDLUInt, 1, 1}, {kDLInt, 8, 1},
+                                      {kDLFloat, 32, 1}, {kDLInt, 4, 2}};
+  const uint64_t padded = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  int64_t shape[1] = {4}, one[1] = {1};
+  uint64_t flags, due;
+  float value[32] = {0};
+  size_t i, j;
+  t_context = "padding";
+  for (i = 0; i < 5; ++i) {
+    for (flags = 0; flags < 8; ++flags) {
+      int whole = dtypes[i].bits * dtypes[i].lanes % 8 == 0;
+      DLTensor bare = t_describe(value, dtypes[i], 1, shape, one);
+      DLManagedTensor legacy = {{0}, NULL, NULL}, *taken = &legacy;
+      DLManagedTensorVersioned foreign = {{1, 3}, NULL, NULL, 0, {0}}, *import = &foreign;
+      dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
+      mt made[8] = {NULL};
+      legacy.dl_tensor = foreign.dl_tensor = bare;
+      foreign.flags = flags;
+      options.flags = flags & padded;
+      due = whole ? 0 : padded;
+      WORKS(dlrs_clone(&foreign, CPU, NULL, &made[0], ERR));
+      WORKS(dlrs_tensor_wrap(&bare, flags, NULL, NULL, &made[2], ERR));
+      WORKS(dlrs_from_legacy_take(&taken, flags, &made[3], ERR));
+      WORKS(dlrs_import_take(&import, NULL, &made[4], ERR));
+      WORKS(dlrs_tensor_new(shape, 1, dtypes[i], CPU, &options, &made[5], ERR));
+      WORKS(dlrs_contiguous(made[4], 'F', NULL, &made[1], ERR));
+      WORKS(dlrs_view_normalize(made[4], DLRS_NORMALIZE_STRIDES, &made[6], ERR));
+      WORKS(dlrs_retain(made[2], &made[7], ERR));
+      for (j = 0; j < 8; ++j) {
+        EQUAL(made[j]->flags & padded, flags & due);
+        if (j >= 2) {
+          mt v = NULL, w = NULL;
+          size_t to = (i + j) % 5;
+          int to_whole = dtypes[to].bits * dtypes[to].lanes % 8 == 0;
+          if (dlrs_view_bitcast(made[j], dtypes[to], &v, NULL) == DLRS_OK) {
+            EQUAL(v->flags & padded, to_whole ? 0 : flags & due);
+            if (dlrs_view_bitcast(v, dtypes[0], &w, NULL) == DLRS_OK)
+              EQUAL(w->flags & padded, v->flags & padded);
+            dlrs_release(w);
+          }
+          dlrs_release(v);
+        }
+        dlrs_release(made[j]);
+      }
+    }
+  }
+}
+
+/* Extents of 0 to 3 in every order of four: strides without effect become compact, others stay. */
+static void test_unused_strides(void) {
+  float value[4] = {0};
+  int number, dim;
+  t_context = "unused strides";
+  for (number = 0; number < 256; ++number) {
+    int64_t shape[4], strides[4], compact = 1;
+    DLTensor bare = t_describe(value, F32, 4, shape, strides);
+    mt base = NULL, v = NULL;
+    int empty = 0;
+    for (dim = 0; dim < 4; ++dim) {
+      shape[dim] = number >> 2 * dim & 3;
+      empty |= shape[dim] == 0;
+      strides[dim] = shape[dim] > 1 ? 0 : 777;
+    }
+    WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &base, ERR));
+    WORKS(dlrs_view_normalize(base, DLRS_NORMALIZE_STRIDES, &v, ERR));
+    for (dim = 3; dim >= 0; --dim) {
+      EQUAL(v->dl_tensor.strides[dim], empty || shape[dim] == 1 ? compact : 0);
+      compact *= shape[dim] > 1 ? shape[dim] : 1;
+    }
+    dlrs_release(v);
+    dlrs_release(base);
+  }
+}
+
 static void test_steps(mt base) {
   dlrs_view_step steps[3];
   int64_t shape[4], strides[4];
@@ -704,6 +780,8 @@ int main(void) {
   test_references();
   test_far();
   test_limits();
+  test_unused_strides();
+  test_padding();
   test_packed();
   test_remainders();
   return t_close();

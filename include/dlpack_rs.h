@@ -897,7 +897,7 @@ dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
  * Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
  *            once, on that thread; with a NULL free_fn the memory is only borrowed. On error
  *            free_fn is not called.
- * Flags:     exactly flags.
+ * Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
  *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
@@ -1814,7 +1814,7 @@ dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
  * Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges contiguous
  *            dimensions; elements stay in row-major order.
  * Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
- *            extent of 1 the stride 1, and an empty tensor compact strides.
+ *            extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
@@ -3134,7 +3134,8 @@ struct dlrs_copy_options {
  *            types. No flag is changed.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
- *            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
+ *            DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for
+ *            src, then for dst.
  *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
  *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: the device has no backend; both
  *            first for src, then for dst.
@@ -3225,7 +3226,8 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
- *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
+ *            DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed memory.
+ *            DLRS_UNSUPPORTED: opaque handles.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
  *            memory; DLRS_MISALIGNED with argument 0: an allocator's was not aligned. Classes 5
  *            and 6: what the device's driver reports.
@@ -3385,12 +3387,12 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  * Flags:     dst must not be READ_ONLY. None is changed.
  * Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
  *            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
- *            dst, except DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
- *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
- *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
- *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; except
- *            where it is read first, because it is converted or of sub-byte size, and dst's
- *            elements have at most 128 bits.
+ *            dst, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed
+ *            memory. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
+ *            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
+ *            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,
+ *            without DLRS_COPY_ALLOW_OVERLAP; except where it is read first, because it is
+ *            converted or of sub-byte size, and dst's elements have at most 128 bits.
  *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
  * Threads:   any; large fills use threads as dlrs_copy.
  * Source:    this library.
@@ -3433,10 +3435,10 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
- *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
- *            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
- *            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
- *            accessible by the CPU. On any error *out is not modified.
+ *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL,
+ *            DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for a, then for b.
+ *            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
+ *            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
  * Source:    array_equal of NumPy, with and without equal_nan; to NumPy any two complex numbers
  *            with a NaN in either part are equal then.
@@ -3465,10 +3467,10 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
- *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
- *            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
- *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not accessible by the CPU.
- *            On any error *out is not modified.
+ *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an
+ *            ordinal of pinned or managed memory; first for a, then for b. DLRS_SHAPE_MISMATCH,
+ *            DLRS_DTYPE_MISMATCH: the two differ. DLRS_UNSUPPORTED: opaque handles.
+ *            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
  * Source:    this library.
  *
@@ -4210,7 +4212,7 @@ dlrs_status dlrs_py_import(void *object,
  *            It is released with the last reference to *out, on that thread, attached to the
  *            interpreter of this call meanwhile. If that interpreter or Python is ending or has
  *            ended, it is leaked.
- * Flags:     exactly flags.
+ * Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
  * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
  *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
  * Threads:   attached to Python. *out may be released on any thread, attached or not.

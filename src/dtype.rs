@@ -107,6 +107,14 @@ pub const fn is_subbyte(dtype: DLDataType) -> bool {
     !item_bits(dtype).is_multiple_of(8)
 }
 
+/// The flags of elements of a dtype: padding is a property of those below whole bytes only.
+pub const fn flags_of(dtype: DLDataType, flags: u64) -> u64 {
+    match is_subbyte(dtype) {
+        true => flags,
+        false => flags & !crate::abi::DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+    }
+}
+
 /// Bytes of one element that has whole bytes of its own.
 pub const fn padded_bytes(dtype: DLDataType) -> u32 {
     item_bits(dtype).div_ceil(8)

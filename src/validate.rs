@@ -163,7 +163,9 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
         return Ok(version);
     }
     let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
-    Err(error.value(version.major.into()).limit(DLPACK_MAJOR_VERSION.into()))
+    // Without the value: of a legacy struct, it is half of an address.
+    let error = error.limit(DLPACK_MAJOR_VERSION.into());
+    Err(error.detail("\0Request version 1, or is it a DLManagedTensor? See dlrs_from_legacy_take."))
 }
 
 impl Snapshot {
@@ -279,7 +281,8 @@ impl Snapshot {
             end
         };
         (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
-        (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
+        (self.device, self.dtype) = (plain.device, plain.dtype);
+        self.flags = dtype::flags_of(plain.dtype, flags);
         (self.empty, self.strides_given) = (false, plain.strides_given());
         self.byte_extent = (0, end.unwrap_or(0));
         end.is_some() || self.fits(plain.nbytes)
@@ -330,6 +333,7 @@ impl Snapshot {
             check_array(tensor.shape, DLRS_FIELD_SHAPE)?;
         }
         dtype::defined(tensor.dtype)?;
+        self.flags = dtype::flags_of(tensor.dtype, flags);
         if rules.known {
             dtype::legal(tensor.dtype)?;
             let check =

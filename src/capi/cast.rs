@@ -110,12 +110,12 @@ pub unsafe extern "C" fn dlrs_cast(
 /// Flags:     dst must not be READ_ONLY. None is changed.
 /// Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
 ///            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
-///            dst, except DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
-///            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
-///            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
-///            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; except
-///            where it is read first, because it is converted or of sub-byte size, and dst's
-///            elements have at most 128 bits.
+///            dst, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed
+///            memory. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
+///            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
+///            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,
+///            without DLRS_COPY_ALLOW_OVERLAP; except where it is read first, because it is
+///            converted or of sub-byte size, and dst's elements have at most 128 bits.
 ///            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
 /// Threads:   any; large fills use threads as dlrs_copy.
 /// Source:    this library.

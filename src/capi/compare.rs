@@ -49,10 +49,10 @@ unsafe fn ask<T>(
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
-///            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
-///            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
-///            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
-///            accessible by the CPU. On any error *out is not modified.
+///            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL,
+///            DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for a, then for b.
+///            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
+///            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    array_equal of NumPy, with and without equal_nan; to NumPy any two complex numbers
 ///            with a NaN in either part are equal then.
@@ -96,10 +96,10 @@ pub unsafe extern "C" fn dlrs_equal(
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
-///            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
-///            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
-///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not accessible by the CPU.
-///            On any error *out is not modified.
+///            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an
+///            ordinal of pinned or managed memory; first for a, then for b. DLRS_SHAPE_MISMATCH,
+///            DLRS_DTYPE_MISMATCH: the two differ. DLRS_UNSUPPORTED: opaque handles.
+///            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    this library.
 ///

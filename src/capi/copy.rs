@@ -184,7 +184,8 @@ unsafe fn given_options(
 ///            types. No flag is changed.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
-///            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
+///            DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for
+///            src, then for dst.
 ///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
 ///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: the device has no backend; both
 ///            first for src, then for dst.
@@ -336,7 +337,8 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 /// Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
-///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
+///            DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed memory.
+///            DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
 ///            memory; DLRS_MISALIGNED with argument 0: an allocator's was not aligned. Classes 5
 ///            and 6: what the device's driver reports.

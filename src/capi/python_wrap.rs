@@ -27,7 +27,7 @@ fn blamed(error: Error) -> Error {
 ///            It is released with the last reference to *out, on that thread, attached to the
 ///            interpreter of this call meanwhile. If that interpreter or Python is ending or has
 ///            ended, it is leaked.
-/// Flags:     exactly flags.
+/// Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
 /// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
 ///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
 /// Threads:   attached to Python. *out may be released on any thread, attached or not.

@@ -206,7 +206,7 @@ pub unsafe extern "C" fn dlrs_view_read_only(
 /// Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges contiguous
 ///            dimensions; elements stay in row-major order.
 /// Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
-///            extent of 1 the stride 1, and an empty tensor compact strides.
+///            extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and

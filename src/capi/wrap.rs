@@ -20,7 +20,7 @@ const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 /// Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
 ///            once, on that thread; with a NULL free_fn the memory is only borrowed. On error
 ///            free_fn is not called.
-/// Flags:     exactly flags.
+/// Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
 ///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.

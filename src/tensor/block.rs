@@ -18,8 +18,9 @@ use super::chain::Chain;
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::platform;
+
 use crate::validate::{Plain, Rank};
+use crate::{dtype, platform};
 
 pub use release::{drop_reference, drop_reference_by};
 
@@ -322,7 +323,7 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     // SAFETY: the caller's word.
     unsafe {
         (&raw mut (*Block::versioned(block).as_ptr()).dl_tensor).write(dl_tensor);
-        write_rest(block, spec.flags, spec.owner);
+        write_rest(block, dtype::flags_of(spec.dtype, spec.flags), spec.owner);
     }
 }
 
@@ -401,7 +402,9 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
         let Plain { data, byte_offset, device, dtype, .. } = plain;
         let ndim = rank.ndim() as i32;
         let dl_tensor = DLTensor { data, device, ndim, dtype, shape, strides, byte_offset };
-        (&raw mut (*Block::versioned(block).as_ptr()).dl_tensor).write(dl_tensor);
+        let managed = Block::versioned(block).as_ptr();
+        (&raw mut (*managed).dl_tensor).write(dl_tensor);
+        (&raw mut (*managed).flags).write(dtype::flags_of(dtype, flags));
         let put = |dim, extent, stride| {
             shape.add(dim).write(extent);
             strides.add(dim).write(stride);

@@ -23,6 +23,7 @@ impl View<'_> {
     fn recast(&mut self, dtype: DLDataType) -> Result<()> {
         let (from, to) = (self.slot_bits(), dtype::slot_bits(dtype, self.flags));
         self.dtype = dtype;
+        self.flags = dtype::flags_of(dtype, self.flags);
         if from == to {
             return Ok(());
         }
