@@ -1,6 +1,6 @@
 /*
- * What an untrusted peer may send to the example: each message is refused with its reason, leaves no
- * descriptor open, and the consumer goes on to the next one. The peer then truncates its memory.
+ * What an untrusted peer may send to the example: each message is refused with its reason, leaves
+ * no descriptor open, and the consumer goes on. The memory of those accepted cannot be truncated.
  */
 #define main example_main
 #include "shared_memory.c"
@@ -195,7 +195,8 @@ int main(void) {
   check(open_descriptors() == before, "the consumer", "descriptors", "some are left open");
   char done[2];
   for (size_t i = 0; i < count; ++i)
-    check(recv(sockets[0], done, sizeof done, MSG_DONTWAIT) == 1, MESSAGES[i].name, "answer", "none");
+    check(recv(sockets[0], done, sizeof done, MSG_DONTWAIT) == 1, MESSAGES[i].name, "answer",
+          "none");
   printf("hostile: %zu messages, %d checks, %d failed\n", count, checks, failures);
   return failures != 0;
 }

@@ -1,7 +1,8 @@
 /*
  * One tensor, two processes: the memory is a sealed memfd, and a description of the tensor is sent
- * over a socket, with the memory's file descriptor. Each side wraps its mapping; no byte of the data
- * is copied. Neither side trusts the other. A process starts itself again as the consumer.
+ * over a socket, with the memory's file descriptor. Each side wraps its mapping; no byte of the
+ * data is copied. The consumer does not trust the producer. A process starts itself again as the
+ * consumer.
  */
 #define _GNU_SOURCE /* memfd_create, F_GET_SEALS */
 #include <dlpack/dlpack_rs.h>
