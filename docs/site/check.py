@@ -32,6 +32,8 @@ QUESTIONS = (
      ("DLPACK_FLAG_BITMASK_READ_ONLY", "DLRS_LEGACY_COPY")),
     ("round trips through JAX", "howto/read_only.html#round-trips-through-jax-and-tensorflow",
      ("legacy_writable=True",)),
+    ("between processes", "howto/processes.html#between-processes",
+     ("F_SEAL_SHRINK", "MSG_CTRUNC", "track=False", "buffer_callback")),
     ("static on Windows", "howto/linking.html#static-on-windows", ("DLRS_STATIC",)),
     ("error codes", "status/index.html", ("DLRS_NULL_ARG", "DLRS_READ_ONLY", "DLRS_CTX_LOST")),
     ("threads, fork, unload", "howto/threads.html#threads-fork-unload",

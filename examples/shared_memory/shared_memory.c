@@ -1,9 +1,10 @@
 /*
- * One tensor, two processes: the memory is POSIX shared memory, and a description of the tensor is
- * sent over a socket, with the memory's file descriptor. Each side wraps its mapping; no byte of
- * the data is copied. A process starts itself again as the consumer.
+ * One tensor, two processes: the memory is a sealed memfd, and a description of the tensor is sent
+ * over a socket, with the memory's file descriptor. Each side wraps its mapping; no byte of the
+ * data is copied. The consumer does not trust the producer. A process starts itself again as the
+ * consumer.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* memfd_create, F_GET_SEALS */
 #include <dlpack/dlpack_rs.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,33 +39,43 @@ static void unmap(void *context) {
 
 // [quote:wrap]
 /* The tensor of a description in shared memory, which is unmapped when the last reference to the
- * tensor goes. What the other process says is not trusted: it must lie within the memory. */
-static dlrs_status wrap(int memory, description *what, DLManagedTensorVersioned **out,
+ * tensor goes. */
+static dlrs_status wrap(int memory, const description *theirs, DLManagedTensorVersioned **out,
                         dlrs_error *error) {
+  description what = *theirs; /* what is checked is what is used */
+  const int fixed = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(memory, F_GET_SEALS);
+  const char *problem = "out of host memory";
   struct stat about;
   *out = NULL;
   mapping *map = malloc(sizeof *map);
-  if (map == NULL || fstat(memory, &about) != 0 || about.st_size <= 0) goto failed;
+  if (map == NULL) goto refused;
+  problem = "the elements are handles, which are valid in one process only";
+  if (what.dtype.code == kDLOpaqueHandle) goto refused;
+  problem = "the memory could still be truncated, and reading it would raise SIGBUS: seal its size";
+  if (seals < 0 || (seals & fixed) != fixed) goto refused;
+  problem = "the memory is empty"; /* its size is final now that the seals are known */
+  if (fstat(memory, &about) != 0 || about.st_size <= 0) goto refused;
+  problem = "the memory cannot be mapped for reading and writing";
   map->nbytes = (size_t)about.st_size;
   map->base = mmap(NULL, map->nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-  if (map->base == MAP_FAILED) goto failed;
+  if (map->base == MAP_FAILED) goto refused;
 
   const DLTensor tensor = {
       .data = map->base,
       .device = {kDLCPU, 0},
-      .ndim = what->ndim > MAX_NDIM ? -1 : what->ndim, /* more than we were sent */
-      .dtype = what->dtype,
-      .shape = what->shape,
-      .strides = what->strides,
-      .byte_offset = what->byte_offset,
+      .ndim = what.ndim > MAX_NDIM ? -1 : what.ndim, /* more than we were sent */
+      .dtype = what.dtype,
+      .shape = what.shape,
+      .strides = what.strides,
+      .byte_offset = what.byte_offset,
   };
   dlrs_status status = dlrs_validate_within(&tensor, 0, map->base, map->nbytes, error);
   if (status == DLRS_OK) status = dlrs_tensor_wrap(&tensor, 0, unmap, map, out, error);
   if (status != DLRS_OK) unmap(map);
   return status;
-failed:
+refused:
   free(map);
-  snprintf(error->message, sizeof error->message, "the shared memory cannot be mapped");
+  snprintf(error->message, sizeof error->message, "%s", problem);
   return DLRS_BAD_ARG;
 }
 // [/quote]
@@ -83,24 +94,38 @@ static int give(int socket, const description *what, int memory) {
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof memory);
   memcpy(CMSG_DATA(rights), &memory, sizeof memory);
-  return sendmsg(socket, &message, 0) == (ssize_t)sizeof *what ? 0 : -1;
+  return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *what ? 0 : -1;
 }
 
+// [quote:take]
+/* The next description and the descriptor of its memory, which the caller closes; NO_MORE, or
+ * MALFORMED for any other message, all of whose descriptors are closed. */
+enum { NO_MORE = -1, MALFORMED = -2 };
 static int take(int socket, description *what) {
   union {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(sizeof(int))]; /* with padding: there may be room for two */
   } control;
   struct iovec body = {what, sizeof *what};
   struct msghdr message = {.msg_iov = &body, .msg_iovlen = 1, .msg_control = control.bytes,
                            .msg_controllen = sizeof control.bytes};
-  int memory;
-  if (recvmsg(socket, &message, 0) != (ssize_t)sizeof *what) return -1;
-  const struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-  if (rights == NULL || rights->cmsg_type != SCM_RIGHTS) return -1;
-  memcpy(&memory, CMSG_DATA(rights), sizeof memory);
-  return memory;
+  int memory = -1, descriptors = 0;
+  const ssize_t nbytes = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (nbytes < 0) return NO_MORE;
+  for (struct cmsghdr *one = CMSG_FIRSTHDR(&message); one; one = CMSG_NXTHDR(&message, one)) {
+    if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = CMSG_LEN(0); at + sizeof memory <= one->cmsg_len; at += sizeof memory) {
+      if (descriptors++ > 0) close(memory);
+      memcpy(&memory, (const char *)one + at, sizeof memory);
+    }
+  }
+  if (descriptors == 1 && nbytes == (ssize_t)sizeof *what &&
+      !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+    return memory;
+  if (descriptors > 0) close(memory);
+  return nbytes == 0 && descriptors == 0 ? NO_MORE : MALFORMED;
 }
+// [/quote]
 
 static int print(const char *who, const DLManagedTensorVersioned *tensor, dlrs_error *error) {
   char text[512];
@@ -111,39 +136,39 @@ static int print(const char *who, const DLManagedTensorVersioned *tensor, dlrs_e
 
 /* Imports tensors until there are no more, writes 100 into the first column, and reports each. */
 static int consume(int socket) {
-  dlrs_error error = {.struct_size = sizeof error};
+  const double hundred = 100;
+  const DLDataType float64 = {kDLFloat, 64, 1};
   description what;
   int memory;
-  while ((memory = take(socket, &what)) >= 0) {
+  while ((memory = take(socket, &what)) != NO_MORE) {
+    dlrs_error error = {.struct_size = sizeof error,
+                        .message = "the message is not one description with one descriptor"};
     DLManagedTensorVersioned *tensor = NULL, *column = NULL;
-    const double hundred = 100;
-    const DLDataType float64 = {kDLFloat, 64, 1};
-    if (wrap(memory, &what, &tensor, &error) != DLRS_OK) {
+    if (memory == MALFORMED || wrap(memory, &what, &tensor, &error) != DLRS_OK ||
+        print("consumer", tensor, &error) != 0 ||
+        dlrs_view_select(tensor, 1, 0, &column, &error) != DLRS_OK ||
+        dlrs_fill(column, &hundred, float64, NULL, &error) != DLRS_OK)
       printf("consumer: refused: %s\n", error.message);
-      fflush(stdout);
-    } else if (print("consumer", tensor, &error) != 0 ||
-               dlrs_view_select(tensor, 1, 0, &column, &error) != DLRS_OK ||
-               dlrs_fill(column, &hundred, float64, NULL, &error) != DLRS_OK) {
-      fprintf(stderr, "consumer: %s\n", error.message);
-      return 1;
-    }
+    fflush(stdout);
     dlrs_release(column); /* a view references the tensor, the tensor the mapping */
     dlrs_release(tensor);
-    close(memory); /* the mapping stays without it */
-    if (write(socket, "", 1) != 1) return 1;
+    if (memory >= 0) close(memory); /* the mapping stays without it */
+    if (send(socket, "", 1, MSG_NOSIGNAL) != 1) return 1;
   }
   return 0;
 }
 
 static int produce(int socket) {
   dlrs_error error = {.struct_size = sizeof error};
-  char name[64], done;
+  char done;
   /* The rows of a 3 x 4 matrix from the last to the first, every second column. */
   description what = {.dtype = {kDLFloat, 32, 1}, .ndim = 2, .byte_offset = 8 * sizeof(float),
                       .shape = {3, 2}, .strides = {-4, 2}};
-  snprintf(name, sizeof name, "/dlpack_rs_example_%ld", (long)getpid());
-  int memory = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-  if (memory < 0 || shm_unlink(name) != 0 || ftruncate(memory, 12 * sizeof(float)) != 0) {
+  // [quote:seal]
+  int memory = memfd_create("tensor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (memory < 0 || ftruncate(memory, 12 * sizeof(float)) != 0 ||
+      fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    // [/quote]
     perror("shared memory");
     return 1;
   }

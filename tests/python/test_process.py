@@ -145,3 +145,11 @@ def test_copies_of_random_views():
                           env={**os.environ, "DLPACK_RS_LIBRARY": dlpack_ctypes.lib._name})
     assert (done.returncode, done.stdout) == (0, "long: 2000 copies equal NumPy's, seed 7\n"), \
         done.stdout + done.stderr
+
+
+def test_between_processes():
+    done = subprocess.run([sys.executable, "-B", EXAMPLES / "processes.py"], capture_output=True,
+                          text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("0 [[7.0, 3.0], [8.0, 4.0], [9.0, 5.0]] [[8.0], [4.0]]\n"
+                           "True [[7.0, 8.0, 9.0], [3.0, 4.0, 5.0]] 7.0\n")
