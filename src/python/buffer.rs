@@ -5,9 +5,9 @@ use core::ptr::{NonNull, null_mut};
 
 use super::constants::text;
 use super::home::{self, Life};
-use super::object::{Object, Owned};
+use super::object::{Object, Owned, type_of};
 use super::raise::{Quoted, is, raised, refused};
-use super::symbols::{PyBuffer, Python};
+use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype;
@@ -16,7 +16,7 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
 use crate::platform;
 use crate::tensor::Versioned;
-use crate::tensor::block::{Block, Owner};
+use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
 
@@ -65,6 +65,34 @@ impl Lent {
         // SAFETY: filled by Python, and not released yet.
         unsafe { (&raw const (*self.0.as_ptr()).view).read() }
     }
+
+    /// The block behind it, where that is memory of a `Tensor` of ours, lent by itself or through
+    /// views. A tensor that holds the block in place of the buffer is released in a loop.
+    fn own(&self, python: Python) -> Result<Option<NonNull<Block>>> {
+        let Some(lender) = NonNull::new(self.view().obj) else { return Ok(None) };
+        // SAFETY: what lends is live as long as the buffer. Nobody can derive from the type of
+        // views, each of which keeps the object that all of them are of.
+        unsafe {
+            let lender = Object::new(lender.as_ptr());
+            if type_of(lender.as_ptr()) != python.PyMemoryView_Type() {
+                return Ok(own_block(python, lender));
+            }
+            let viewed = python.attribute(lender, text(python, c"obj")?.object())?;
+            Ok(viewed.and_then(|viewed| own_block(python, viewed.object())))
+        }
+    }
+}
+
+/// The block of an object that lends the memory of a `Tensor`.
+#[cfg(feature = "module")]
+fn own_block(python: Python, object: Object) -> Option<NonNull<Block>> {
+    super::module::lent(python, object)
+}
+
+/// As with the module, which alone has such objects.
+#[cfg(not(feature = "module"))]
+fn own_block(_: Python, _: Object) -> Option<NonNull<Block>> {
+    None
 }
 
 impl Drop for Lent {
@@ -124,11 +152,19 @@ impl Place {
         unsafe { snapshot.read(&tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
         self.check_inside(&snapshot)?;
         let block = match self.owner {
-            Keeper::Buffer(lent) => {
-                let owner = Owner::Callback(Some(release), lent.0.as_ptr().cast());
-                // The block releases it.
-                wrap::wrap(&snapshot, owner).inspect(|_| core::mem::forget(lent))?
-            }
+            Keeper::Buffer(lent) => match lent.own(python)? {
+                Some(base) => {
+                    let owner = Owner::Versioned(Block::versioned(base));
+                    let spec = wrap::spec_of(&snapshot, snapshot.flags, owner);
+                    // SAFETY: what is lent keeps the block.
+                    unsafe { block::shared(&spec, base)? }
+                }
+                None => {
+                    let owner = Owner::Callback(Some(release), lent.0.as_ptr().cast());
+                    // The block releases it.
+                    wrap::wrap(&snapshot, owner).inspect(|_| core::mem::forget(lent))?
+                }
+            },
             Keeper::Objects(objects) => {
                 // SAFETY: a reference of ours.
                 unsafe {
@@ -221,7 +257,28 @@ fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result
     }
 }
 
+/// The object of this interpreter that lends the buffer which an owner of memory gives back.
+///
+/// # Safety
+/// `free(context)` has not been called.
+pub unsafe fn lent_by(
+    python: Python,
+    free: dlrs_free_fn,
+    context: *mut c_void,
+) -> Option<NonNull<PyObject>> {
+    if free.map(|f| f as usize) != Some(release as *const () as usize) {
+        return None;
+    }
+    let lease: *mut Lease = context.cast();
+    // SAFETY: with this function it is a lease of ours that was not given back.
+    unsafe {
+        let here = (*lease).life.is_here(python);
+        NonNull::new((&raw const (*lease).view.obj).read()).filter(|_| here)
+    }
+}
+
 /// Gives a buffer back. Its exporter may run Python code.
+#[inline(never)]
 unsafe extern "C" fn release(lease: *mut c_void) {
     let Some(lease) = NonNull::new(lease.cast::<Lease>()) else { return };
     // SAFETY: the buffer of a `Lent`, released once, in the memory of `Lent::by`.

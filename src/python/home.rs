@@ -274,6 +274,11 @@ impl Life {
         Life(home)
     }
 
+    /// Whether it is that of the interpreter that this thread is attached to.
+    pub fn is_here(&self, python: Python) -> bool {
+        self.0.is_here(python)
+    }
+
     /// Runs `body` attached to the interpreter, with no exception set; does not, and says so, when
     /// the interpreter is gone or Python is going: what it still holds is then left alone, as
     /// python_spec asks of deleters.

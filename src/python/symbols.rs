@@ -404,6 +404,7 @@ symbols! {
         itself PyBaseObject_Type;
         itself PyCapsule_Type;
         itself PyLong_Type;
+        itself PyMemoryView_Type;
         itself PyTuple_Type;
         itself PyType_Type;
         itself _Py_NoneStruct;

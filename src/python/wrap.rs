@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, from_ref};
 
+use super::buffer;
 use super::home::{self, Home, Life};
 use super::raise::aside;
 use super::symbols::{PyObject, Python};
@@ -27,8 +28,38 @@ fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
     core::mem::forget(home.life());
 }
 
+/// The object of this interpreter that keeps the memory, if it is held by one reference to `block`
+/// alone: then that object goes with it, for the garbage collector to count.
+///
+/// # Safety
+/// `block` is live.
+pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<NonNull<PyObject>> {
+    loop {
+        // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+        unsafe {
+            if block.as_ref().references() != 1 {
+                return None;
+            }
+            let base = match block.as_ref().owner() {
+                Owner::Object(Kept { free, object, runtime })
+                    if free as *const () as usize == let_go as *const () as usize =>
+                {
+                    let home = &*runtime.cast::<Home>();
+                    return NonNull::new(object.cast()).filter(|_| home.is_here(python));
+                }
+                Owner::Callback(free, context) => return buffer::lent_by(python, free, context),
+                Owner::Versioned(base) => block::of_versioned(base),
+                Owner::Legacy(base) => block::of_legacy(base),
+                _ => None,
+            };
+            block = base?;
+        }
+    }
+}
+
 /// Lets an object go, attached to its interpreter, or leaves it alone. What it takes with it may be
 /// Python code.
+#[inline(never)]
 unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
     // SAFETY: what [`owner`] put there, once.
     let life = unsafe { Life::of(&*runtime.cast::<Home>()) };

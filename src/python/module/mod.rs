@@ -35,6 +35,7 @@ use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
 use failure::{answer, done, raise};
 pub use spec::{ModuleSlot, ModuleSlots};
+pub use tensor::lent;
 
 /// Words of the object header of any Python.
 const HEADER_MOST: usize = 8;

@@ -25,9 +25,12 @@ pub const METH_CALL: c_int = 0x80 | 2;
 /// `METH_CLASS`.
 const METH_CLASS: c_int = 0x10;
 
-/// `Py_TPFLAGS_DEFAULT`, which is `Py_TPFLAGS_HAVE_VERSION_TAG`. Without `BASETYPE`: no subclasses,
-/// so an object of the type is one of ours to the last byte.
-pub const TYPE_FLAGS: c_uint = 1 << 18;
+/// `Py_TPFLAGS_DEFAULT`, which is `Py_TPFLAGS_HAVE_VERSION_TAG`, and `Py_TPFLAGS_HAVE_GC`. Without
+/// `BASETYPE`: no subclasses, so an object of the type is one of ours to the last byte.
+pub const TYPE_FLAGS: c_uint = 1 << 18 | 1 << 14;
+
+/// `visitproc`
+pub type Visit = unsafe extern "C" fn(object: *mut PyObject, context: *mut c_void) -> c_int;
 
 /// What of a type is set, by CPython's names; the numbers are part of the stable ABI.
 #[derive(Clone, Copy)]
@@ -54,6 +57,7 @@ pub enum Slot {
     tp_repr = 66,
     /// With it and no `tp_hash` objects are not hashable.
     tp_richcompare = 67,
+    tp_traverse = 71,
     tp_members = 72,
     tp_getset = 73,
 }

@@ -18,8 +18,10 @@ symbols! {
         ) -> *mut PyObject;
         fn PyType_FromSpec(spec: *const c_void) -> *mut PyObject;
         fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
-        fn _PyObject_New(kind: *mut PyObject) -> *mut PyObject;
-        fn PyObject_Free(memory: *mut c_void);
+        fn _PyObject_GC_New(kind: *mut PyObject) -> *mut PyObject;
+        fn PyObject_GC_Track(object: *mut c_void);
+        fn PyObject_GC_UnTrack(object: *mut c_void);
+        fn PyObject_GC_Del(object: *mut c_void);
         fn PyObject_ClearWeakRefs(object: *mut PyObject);
         fn PyObject_SetAttrString(
             object: *mut PyObject, name: *const c_char, value: *mut PyObject

@@ -1,26 +1,30 @@
 //! The `Tensor` object: it holds one reference to a tensor, and no reference to a Python object but
-//! its type. So there is nothing for the garbage collector to visit.
+//! its type. The tensor may hold one: the garbage collector visits it where the object is the only
+//! owner of the tensor. There is no `tp_clear`, as a tuple has none: what a tensor holds is older
+//! than it, so in a cycle there is an object that was changed later, and can be cleared.
 //!
 //! The tensor is a block of ours, and never changes: a foreign one is put in a block when it is
 //! taken in. Its producer may keep the struct and change it, as PyTorch does, whose extents are
 //! those of the tensor that lives on.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
 use super::exchange::wanted;
+use super::spec::Visit;
 use crate::abi::{DLDevice, DLTensor};
 use crate::copy::CopyPolicy;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
+use crate::python::home;
 use crate::python::import::import;
 use crate::python::raise::required;
 pub use crate::python::type_of;
-use crate::python::wrap::release;
+use crate::python::wrap::{only_object, release};
 use crate::python::{Object, Owned, PyObject, Python, header_nbytes};
-use crate::tensor::block::{self, Block};
+use crate::tensor::block::{self, Block, Owner};
 use crate::tensor::{Versioned, convert, share};
 use crate::validate::{Level, Rules, Snapshot};
 
@@ -145,6 +149,15 @@ impl<'a> Live<'a> {
     }
 }
 
+/// The block behind an object that lends a `Tensor`'s memory; `None` of any other.
+pub fn lent(python: Python, object: Object) -> Option<NonNull<Block>> {
+    // SAFETY: a live object, and what one of that type holds.
+    unsafe {
+        let kind = home::here(python).ok()?.lender.kept()?;
+        (type_of(object.as_ptr()) == kind.as_ptr()).then(|| (*payload(object.as_ptr())).tensor)?
+    }
+}
+
 /// What an object holds in place of `tensor`, from which `snapshot` was read: itself, or a block
 /// that owns it.
 ///
@@ -217,10 +230,15 @@ pub unsafe fn wrap_if(
 ) -> Result<Owned> {
     // SAFETY: a live type; the object is fresh, and as large as its type says.
     unsafe {
-        let object = required(python._PyObject_New(kind))?;
+        let object = required(python._PyObject_GC_New(kind))?;
         let payload = payload(object.as_ptr());
         payload.write(Payload { tensor: None, weak_references: null_mut() });
-        (*payload).tensor = Some(own()?);
+        let block = own()?;
+        (*payload).tensor = Some(block);
+        // Memory of its own refers to nothing.
+        if !matches!(block.as_ref().owner(), Owner::Block) {
+            python.PyObject_GC_Track(object.as_ptr().cast());
+        }
         Ok(object)
     }
 }
@@ -296,6 +314,29 @@ impl Drop for Held {
     }
 }
 
+/// `tp_traverse`.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn traverse(
+    object: *mut PyObject,
+    visit: Visit,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: Python's word; a block that the object holds is live, and so is what that holds.
+    unsafe {
+        match visit(type_of(object), context) {
+            0 => {}
+            stop => return stop,
+        }
+        let block = (*payload(object)).tensor;
+        match block.and_then(|block| only_object(Python::calling(), block)) {
+            Some(held) => visit(held.as_ptr(), context),
+            None => 0,
+        }
+    }
+}
+
 /// `tp_dealloc`.
 ///
 /// # Safety
@@ -304,6 +345,7 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: Python's word; nothing of the object is used after it was freed.
     unsafe {
         let python = Python::calling();
+        python.PyObject_GC_UnTrack(object.cast());
         let Payload { tensor, weak_references } = payload(object).read();
         let kind = type_of(object);
         if !weak_references.is_null() {
@@ -313,7 +355,7 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
             // A deleter may be one that a program wrote in Python.
             release(python, tensor);
         }
-        python.PyObject_Free(object.cast::<c_void>());
+        python.PyObject_GC_Del(object.cast());
         python.Py_DecRef(kind);
     }
 }

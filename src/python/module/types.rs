@@ -30,8 +30,9 @@ A tensor in shared memory. Made by from_dlpack, asarray, zeros, full and empty.\
 \n\
 Any library imports it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
 float(), complex() and bool() return the value of a tensor with one element. There is no\n\
-arithmetic, no ==, no in and no hash. The garbage collector does not traverse a Tensor: memory\n\
-that refers back to it, through an array that owns objects, is never collected.\0";
+arithmetic, no ==, no in and no hash. The garbage collector finds a cycle through a buffer or an\n\
+array interface, if nothing else holds the tensor. It cannot look into a capsule of another\n\
+library: a cycle through a __dlpack__ is never collected.\0";
 
 /// Functions of the module.
 pub static FUNCTIONS: [MethodDef; 7] = [
@@ -132,6 +133,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     // The function pointers of a list of slots are data to C.
     let slots = [
         TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
         TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
         TypeSlot::new(Slot::tp_repr, values::repr as *const c_void),
         TypeSlot::new(Slot::tp_doc, TENSOR.as_ptr().cast()),
@@ -165,6 +167,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
 fn lender_type(python: Python) -> Result<Owned> {
     let slots = [
         TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
         TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
         TypeSlot::new(Slot::bf_getbuffer, buffer::get as *const c_void),
         TypeSlot::new(Slot::bf_releasebuffer, buffer::release as *const c_void),
