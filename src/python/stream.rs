@@ -2,8 +2,8 @@
 //!
 //! | device | `None` | -1 | 0 | 1 | 2 | above 2 |
 //! |---|---|---|---|---|---|---|
-//! | CUDA, pinned memory too | legacy default | no wait | refused | legacy default | per-thread default | handle |
-//! | ROCm, pinned memory too | default | no wait | default | refused | refused | handle |
+//! | CUDA, pinned | legacy default | no wait | refused | legacy | per thread | handle |
+//! | ROCm, pinned | default | no wait | default | refused | refused | handle |
 //! | other devices | default | no wait | refused | handle | handle | handle |
 //! | other host memory | nothing to wait for | no wait | refused | refused | refused | refused |
 

@@ -212,7 +212,8 @@ def test_fill_asks_its_argument_once():
 STREAMS = {1: (), 3: (1, 2, 0x1000), 11: (0, 0x1000)}
 
 
-@pytest.mark.parametrize("device, stream", itertools.product(STREAMS, (None, -1, -2, 0, 1, 2, 0x1000)))
+@pytest.mark.parametrize("device, stream", itertools.product(
+    STREAMS, (None, -1, -2, 0, 1, 2, 0x1000)))
 def test_memory_of_the_host_takes_no_wait_and_the_streams_of_its_driver(device, stream):
     bare = pyabi.abi.DLTensor(data=None, device=(device, 0), ndim=0,
                               dtype=pyabi.abi.DLDataType(2, 32, 1))
