@@ -102,7 +102,7 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
 
 /// Refuses an array some of whose elements are no values, as numpy.ma's: no protocol says so. Its
 /// type has a `mask`, and a method `filled`.
-fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
+pub fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
     let kind = python.kind(object)?;
     for name in [Constant::Filled, Constant::Mask] {
         let name = constants::of(python, home, name)?;

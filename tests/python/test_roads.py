@@ -174,6 +174,15 @@ def test_arrays_with_a_mask_are_refused(way, make):
         way(make())
 
 
+@pytest.mark.parametrize("dtype", [None, "float32"])
+@pytest.mark.parametrize("nest", [lambda x: [x, x], lambda x: [(x,), (x,)], lambda x: (x[0], x[1])])
+def test_lists_of_arrays_with_a_mask_are_refused(nest, dtype):
+    array = np.ma.masked_array(np.ones((2, 3)), mask=np.eye(2, 3))
+    assert m.asarray(nest(array.data), dtype=dtype).tolist() == np.asarray(nest(array.data)).tolist()
+    with pytest.raises(BufferError, match="mask"):
+        m.asarray(nest(array), dtype=dtype)
+
+
 @pytest.mark.parametrize("raised", RAISED)
 def test_the_pair_of_a_version_is_read_once(raised):
     class Index:
