@@ -178,7 +178,8 @@ def test_arrays_with_a_mask_are_refused(way, make):
 @pytest.mark.parametrize("nest", [lambda x: [x, x], lambda x: [(x,), (x,)], lambda x: (x[0], x[1])])
 def test_lists_of_arrays_with_a_mask_are_refused(nest, dtype):
     array = np.ma.masked_array(np.ones((2, 3)), mask=np.eye(2, 3))
-    assert m.asarray(nest(array.data), dtype=dtype).tolist() == np.asarray(nest(array.data)).tolist()
+    lists = nest(array.data)
+    assert m.asarray(lists, dtype=dtype).tolist() == np.asarray(lists).tolist()
     with pytest.raises(BufferError, match="mask"):
         m.asarray(nest(array), dtype=dtype)
 

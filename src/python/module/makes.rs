@@ -181,8 +181,8 @@ method!(
                     Some(dtype) => object_of(python, writes::listed(python, x, dtype)?)?,
                     None => call_numpy(python, c"asarray", &[x])?,
                 };
-                let ndim = required(python.PyObject_GetAttrString(array.as_ptr(), c"ndim".as_ptr()));
-                check_lists(python, x, python.number(ndim?.object())?)?;
+                let ndim = python.PyObject_GetAttrString(array.as_ptr(), c"ndim".as_ptr());
+                check_lists(python, x, python.number(required(ndim)?.object())?)?;
                 array.as_ptr()
             }
         };
