@@ -203,13 +203,14 @@ static void stream_back(int32_t device_type, intptr_t handle, int64_t number) {
 
 static void streams(void) {
   const int64_t none = DLRS_PY_STREAM_NONE;
-  static const int32_t hosts[] = {kDLCPU, kDLCUDAHost, kDLROCMHost};
+  static const int32_t cudas[] = {kDLCUDA, kDLCUDAManaged, kDLCUDAHost};
+  static const int32_t rocms[] = {kDLROCM, kDLROCMHost};
   void *out;
   int32_t sync;
   int64_t number;
   size_t i;
-  for (i = 0; i < 2; ++i) {
-    int32_t cuda = i ? kDLCUDAManaged : kDLCUDA;
+  for (i = 0; i < sizeof cudas / sizeof *cudas; ++i) {
+    int32_t cuda = cudas[i];
     stream_number(cuda, none, 1, 1);
     stream_number(cuda, -1, 0, 0);
     stream_number(cuda, 0, REFUSE, 0);
@@ -222,30 +223,30 @@ static void streams(void) {
     stream_back(cuda, 2, 2);
     stream_back(cuda, 0x7f00, 0x7f00);
   }
-  stream_number(kDLROCM, none, 0, 1);
-  stream_number(kDLROCM, -1, 0, 0);
-  stream_number(kDLROCM, 0, 0, 1);
-  stream_number(kDLROCM, 1, REFUSE, 0);
-  stream_number(kDLROCM, 2, REFUSE, 0);
-  stream_number(kDLROCM, 3, 3, 1);
-  stream_back(kDLROCM, 0, 0);
-  stream_back(kDLROCM, 1, REFUSE);
-  stream_back(kDLROCM, 2, REFUSE);
-  stream_back(kDLROCM, 0x7f00, 0x7f00);
+  for (i = 0; i < sizeof rocms / sizeof *rocms; ++i) {
+    stream_number(rocms[i], none, 0, 1);
+    stream_number(rocms[i], -1, 0, 0);
+    stream_number(rocms[i], 0, 0, 1);
+    stream_number(rocms[i], 1, REFUSE, 0);
+    stream_number(rocms[i], 2, REFUSE, 0);
+    stream_number(rocms[i], 3, 3, 1);
+    stream_back(rocms[i], 0, 0);
+    stream_back(rocms[i], 1, REFUSE);
+    stream_back(rocms[i], 2, REFUSE);
+    stream_back(rocms[i], 0x7f00, 0x7f00);
+  }
   stream_number(kDLOneAPI, none, 0, 1);
   stream_number(kDLOneAPI, -1, 0, 0);
   stream_number(kDLOneAPI, 0, REFUSE, 0);
   stream_number(kDLOneAPI, 0x7f00, 0x7f00, 1);
   stream_back(kDLOneAPI, 0, none);
   stream_back(kDLOneAPI, 0x7f00, 0x7f00);
-  for (i = 0; i < sizeof hosts / sizeof *hosts; ++i) {
-    stream_number(hosts[i], none, 0, 1);
-    stream_number(hosts[i], -1, REFUSE, 0);
-    stream_number(hosts[i], 0, REFUSE, 0);
-    stream_number(hosts[i], 1, REFUSE, 0);
-    stream_back(hosts[i], 0, none);
-    stream_back(hosts[i], 1, REFUSE);
-  }
+  stream_number(kDLCPU, none, 0, 1);
+  stream_number(kDLCPU, -1, 0, 0);
+  stream_number(kDLCPU, 0, REFUSE, 0);
+  stream_number(kDLCPU, 1, REFUSE, 0);
+  stream_back(kDLCPU, 0, none);
+  stream_back(kDLCPU, 1, REFUSE);
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_from_py(1, CPU, NULL, &sync, ERR));
   REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_stream_from_py(1, CPU, &out, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_to_py(NULL, CPU, NULL, ERR));

@@ -3923,10 +3923,10 @@ dlrs_status dlrs_exchange_api_from_type(void *type,
 /**
  * Convert the `stream` argument of `__dlpack__` into a stream handle.
  *
- * Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
- *            one. ROCm: None and 0 are the default stream; 1 and 2 are errors. Elsewhere None is
- *            the default. Larger numbers are the handle; -1 requests no synchronization. In host
- *            memory there is only None.
+ * Device:    CUDA, its managed and pinned memory: None and 1 are the legacy default stream, 2 the
+ *            per-thread one. ROCm, its pinned memory: None and 0 are the default stream; 1 and 2
+ *            are errors. Elsewhere None is the default. Larger numbers are the handle; -1 requests
+ *            no synchronization. In other host memory there are only None and -1.
  * Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
  *            streams it is the handle 1 or 2, independent of compiler flags.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.

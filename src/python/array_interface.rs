@@ -6,7 +6,7 @@ use core::ptr::with_exposed_provenance_mut;
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{text, tuple};
 use super::object::{Object, Owned, is_text};
-use super::raise::{KindOf, Quoted, is, raised, refused, required, size, utf8};
+use super::raise::{KindOf, Quoted, is, known, raised, refused, required, size, utf8};
 use super::stream::{self, Stream};
 use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
@@ -223,10 +223,7 @@ fn dtype_of(python: Python, object: Object, typestr: &Owned) -> Result<DLDataTyp
 fn named_dtype(python: Python, object: Object, typestr: &[u8]) -> Result<Option<DLDataType>> {
     const NATIVE: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
     let &[b'|' | NATIVE, _, digit] = typestr else { return Ok(None) };
-    let Some(dtype) = python.attribute(object, text(python, c"dtype")?.object())? else {
-        return Ok(None);
-    };
-    let name = python.attribute(dtype.object(), text(python, c"name")?.object())?;
+    let name = known(python, python.attribute_of_attribute(object, [c"dtype", c"name"]))?.flatten();
     let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
         return Ok(None);
     };

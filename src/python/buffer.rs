@@ -3,10 +3,9 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::constants::text;
 use super::home::{self, Life};
 use super::object::{Object, Owned, type_of};
-use super::raise::{Quoted, is, raised, refused};
+use super::raise::{Quoted, known, raised, refused};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
@@ -237,23 +236,15 @@ fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
 /// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend
 /// 8 bytes, as if they were as many numbers.
 fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result<()> {
-    let Some(dtype) = python.attribute(object, text(python, c"dtype")?.object())? else {
-        return Ok(());
-    };
-    let name = text(python, c"itemsize")?;
-    let Some(found) = python.attribute(dtype.object(), name.object())? else { return Ok(()) };
-    match python.number(found.object()) {
-        Ok(own) if own == itemsize as i64 => Ok(()),
-        Ok(own) => {
+    let number = |found: Owned| python.number(found.object());
+    let own = python.attribute_of_attribute(object, [c"dtype", c"itemsize"]);
+    // It can be something else.
+    match known(python, own.and_then(|own| own.map(number).transpose()))?.flatten() {
+        Some(own) if own != itemsize as i64 => {
             let error = Error::new(DLRS_UNSUPPORTED).value(own).limit(itemsize as i64);
             Err(error.detail("the items of the buffer are not those of the object's dtype"))
         }
-        Err(_) if is(python, Python::PyExc_TypeError) => {
-            // SAFETY: attached. It is an `itemsize` that is something else.
-            unsafe { python.PyErr_Clear() };
-            Ok(())
-        }
-        Err(error) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -22,6 +22,10 @@ pub enum Constant {
     RequiresGrad,
     StopGradient,
     IsNeg,
+    Mro,
+    Dict,
+    Filled,
+    Mask,
     /// `("max_version",)`
     MaxVersionOnly,
     /// `(1, 3)`
@@ -75,6 +79,10 @@ pub fn words(constant: Constant) -> &'static CStr {
         c"requires_grad",
         c"stop_gradient",
         c"is_neg",
+        c"__mro__",
+        c"__dict__",
+        c"filled",
+        c"mask",
     ];
     TEXTS.get(constant as usize).copied().unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
 use super::object::{Object, Owned};
-use super::raise::{KindOf, aside, is, raised, refused, required};
+use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused, required, size};
 use super::symbols::Python;
 use super::{stream, wrap};
 use crate::abi::*;
@@ -46,10 +46,10 @@ pub fn from_object(
     let name = constants::of(python, home, Constant::ExchangeApi)?;
     let kind = python.kind(object)?;
     let header = header_in(python, python.attribute_of_type(kind.object(), name)?);
-    drop(kind);
-    if header.is_null() || !header.is_aligned() {
+    if header.is_null() || !header.is_aligned() || overridden(python, home, &kind)? {
         return Ok(None);
     }
+    drop(kind);
     // SAFETY: the chain is the framework's, static and live, and the object of its type.
     unsafe {
         match find(header, DLPACK_MAJOR_VERSION).and_then(|table| read(table)) {
@@ -58,6 +58,30 @@ pub fn from_object(
             Err(_) => Ok(None),
         }
     }
+}
+
+/// Whether a class that comes before the one with the table has a `__dlpack__`, of which the table
+/// knows nothing. Of a class with both, the table serves.
+fn overridden(python: Python, home: &Home, kind: &Owned) -> Result<bool> {
+    let of = |constant| constants::of(python, home, constant);
+    let names = [of(Constant::ExchangeApi)?, of(Constant::Dlpack)?];
+    // SAFETY: live objects.
+    unsafe {
+        let mro = required(python.PyObject_GetAttr(kind.as_ptr(), of(Constant::Mro)?.as_ptr()))?;
+        for place in 0..size(python.PySequence_Size(mro.as_ptr()))? {
+            let class = required(python.PySequence_GetItem(mro.as_ptr(), place as isize))?;
+            let dict = of(Constant::Dict)?.as_ptr();
+            let dict = required(python.PyObject_GetAttr(class.as_ptr(), dict))?;
+            for (name, overridden) in names.into_iter().zip([false, true]) {
+                match python.PySequence_Contains(dict.as_ptr(), name.as_ptr()) {
+                    ..0 => return Err(raised()),
+                    0 => {}
+                    _ => return Ok(overridden),
+                }
+            }
+        }
+    }
+    Ok(false) // it is a metaclass's
 }
 
 /// As [`from_object`], by the table of its type.
@@ -80,13 +104,14 @@ unsafe fn by_table(
             return failed(python, object);
         }
         let Some(tensor) = NonNull::new(tensor) else { return failed(python, object) };
-        python.PyErr_Clear(); // of one that does not know that it succeeded
-        let foreign = check_version(tensor.as_ptr()).is_err();
-        let literal = if foreign { Ok(true) } else { literal(python, home, object, tensor) };
-        match literal {
-            Ok(true) if foreign || ordered(python, table, tensor, stream).is_ok() => {
-                Ok(Some(tensor))
-            }
+        let serves = || {
+            forgive(python)?; // of one that does not know that it succeeded
+            Ok(check_version(tensor.as_ptr()).is_err()
+                || literal(python, home, object, tensor)?
+                    && ordered(python, table, tensor, stream)?)
+        };
+        match serves() {
+            Ok(true) => Ok(Some(tensor)),
             // `__dlpack__` rejects such tensors, and orders streams itself.
             other => {
                 wrap::release(python, tensor);
@@ -125,15 +150,30 @@ unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned
 fn watched(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<bool> {
     for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)] {
         let name = constants::of(python, home, constant)?;
-        if python.type_has(kind.object(), name)? {
-            // SAFETY: live objects.
-            let found = unsafe { python.PyObject_GetAttr(object.as_ptr(), name.as_ptr()) };
-            // SAFETY: as above.
-            let found = unsafe { required(found) }?;
-            return Ok(python.truth(found.object())? == watched);
+        // SAFETY: live objects.
+        let found = asked(python, kind, name, || unsafe {
+            required(python.PyObject_GetAttr(object.as_ptr(), name.as_ptr()))
+        })?;
+        if let Some(found) = found {
+            return Ok(found == watched);
         }
     }
     Ok(false)
+}
+
+/// The truth of what an object whose type has an attribute answers; `None` where it has none, or
+/// that raises.
+fn asked(
+    python: Python,
+    kind: &Owned,
+    name: Object,
+    answer: impl FnOnce() -> Result<Owned>,
+) -> Result<Option<bool>> {
+    let found = python.type_has(kind.object(), name).and_then(|has| match has {
+        true => python.truth(answer()?.object()).map(Some),
+        false => Ok(None),
+    });
+    known(python, found).map(Option::flatten)
 }
 
 /// As [`check_negated`], of an object that is not asked by the exchange API of its type.
@@ -149,11 +189,8 @@ pub fn check_literal(python: Python, home: &Home, object: Object) -> Result<()> 
 /// PyTorch): neither its table nor its `__dlpack__` says so.
 fn check_negated(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<()> {
     let name = constants::of(python, home, Constant::IsNeg)?;
-    if !python.type_has(kind.object(), name)? {
-        return Ok(());
-    }
-    let negated = python.call(object, name).ok_or_else(raised)?;
-    if !python.truth(negated.object())? {
+    let answer = || python.call(object, name).ok_or_else(raised);
+    if asked(python, kind, name, answer)? != Some(true) {
         return Ok(());
     }
     let text = format_args!(
@@ -164,7 +201,8 @@ fn check_negated(python: Python, home: &Home, object: Object, kind: &Owned) -> R
     Err(refused(python, python.PyExc_BufferError(), text))
 }
 
-/// Makes the consumer's stream wait for the framework's, on which the tensor is being made.
+/// Makes the consumer's stream wait for the framework's, on which the tensor is being made; false
+/// where it cannot.
 ///
 /// # Safety
 /// `tensor` is live, of major 1, and the table's.
@@ -173,23 +211,20 @@ unsafe fn ordered(
     table: &DLPackExchangeAPI,
     tensor: Versioned,
     consumer: i64,
-) -> Result<()> {
+) -> Result<bool> {
     // SAFETY: the caller's word.
     let DLTensor { device, data, .. } = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
     let streams = stream::has_streams(device.device_type);
     let Some(current) = table.current_work_stream.filter(|_| streams) else {
-        return Ok(());
+        return Ok(true);
     };
-    let consumer = stream::from_python(consumer, device.device_type)?;
+    let Ok(consumer) = stream::from_python(consumer, device.device_type) else { return Ok(false) };
     let mut producer = null_mut();
     // SAFETY: the framework's own device and streams.
     unsafe {
         let answer = current(device.device_type, device.device_id, &raw mut producer);
-        python.PyErr_Clear(); // dlpack.h: -1 comes with an exception; `__dlpack__` is asked next
-        if answer != 0 {
-            return Err(Error::new(DLRS_STREAM));
-        }
-        stream::order(device, data, consumer, producer)
+        forgive(python)?; // dlpack.h: -1 comes with an exception; `__dlpack__` is asked next
+        Ok(answer == 0 && stream::order(device, data, consumer, producer).is_ok())
     }
 }
 
@@ -204,14 +239,14 @@ fn failed(python: Python, object: Object) -> Result<Option<Versioned>> {
             return Err(raised()); // KeyboardInterrupt
         }
         let method = constants::get(python, Constant::Dlpack)?;
-        let asked = aside(python, || python.type_has(python.kind(object)?.object(), method));
-        match (asked, set) {
-            (Ok(true), _) => {
+        let asked = meanwhile(python, || python.type_has(python.kind(object)?.object(), method));
+        match asked {
+            Ok(true) => {
                 python.PyErr_Clear();
                 Ok(None)
             }
-            (_, true) => Err(raised()),
-            (_, false) => {
+            _ if !python.PyErr_Occurred().is_null() => Err(raised()),
+            _ => {
                 let error = Error::new(DLRS_CALLBACK);
                 Err(error.detail("the exchange API failed without an exception"))
             }

@@ -10,8 +10,9 @@ mod serve;
 
 use core::ptr::null_mut;
 
+use super::constants::{self, Constant};
 use super::object::Object;
-use super::raise::{KindOf, aside, is, refused};
+use super::raise::{KindOf, is, known, meanwhile, refused};
 use super::symbols::Python;
 use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
 use crate::abi::*;
@@ -68,6 +69,7 @@ impl Wanted {
 /// The tensor as the object exports it.
 fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
     let home = home::here(python)?;
+    check_unmasked(python, home, object)?;
     // It cannot be told where the tensor is wanted.
     let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
     if by_table && let Some(tensor) = exchange::from_object(python, home, object, wanted.stream)? {
@@ -81,10 +83,7 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
         Ok(Some((capsule, named))) => {
             (capsule::consume(python, capsule.object(), wanted.legacy_flags)?, named)
         }
-        Ok(None) => match other_ways(python, object, wanted) {
-            Ok(found) => found,
-            Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
-        },
+        Ok(None) => other_ways(python, object, wanted)?,
         Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
     };
     // SAFETY: the tensor is ours.
@@ -101,6 +100,23 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
     }
 }
 
+/// Refuses an array some of whose elements are no values, as numpy.ma's: no protocol says so. Its
+/// type has a `mask`, and a method `filled`.
+pub fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
+    let kind = python.kind(object)?;
+    for name in [Constant::Filled, Constant::Mask] {
+        let name = constants::of(python, home, name)?;
+        if known(python, python.type_has(kind.object(), name))? != Some(true) {
+            return Ok(());
+        }
+    }
+    let text = format_args!(
+        "{} is an array with a mask, which DLPack cannot say: take its .data, or its .filled()",
+        KindOf(python, object)
+    );
+    Err(refused(python, python.PyExc_BufferError(), text))
+}
+
 /// The tensor of an array, or of a number, whose dtype NumPy refuses to export, because only
 /// ml_dtypes knows it, or the refusal, which stays set.
 #[cold]
@@ -115,7 +131,7 @@ fn refused_by_numpy(
     if !may || ![Python::PyExc_BufferError, Python::PyExc_TypeError].into_iter().any(refuses) {
         return Err(refusal);
     }
-    match aside(python, || array_interface::from_named(python, object)) {
+    match meanwhile(python, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
@@ -137,10 +153,14 @@ fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versio
             }
         }
     }
-    if wanted.may(protocol::BUFFER)
-        && let Some(tensor) = buffer::from_object(python, object)?
-    {
-        return Ok((tensor, true));
+    if wanted.may(protocol::BUFFER) {
+        match buffer::from_object(python, object) {
+            Ok(Some(tensor)) => return Ok((tensor, true)),
+            Ok(None) => {}
+            Err(refusal) => {
+                return Ok((refused_by_numpy(python, object, wanted, refusal)?, true));
+            }
+        }
     }
     if wanted.may(protocol::ARRAY_INTERFACE)
         && let Some(tensor) = array_interface::from_object(python, object, wanted.stream)?

@@ -1,10 +1,11 @@
 //! Owned references, released at the end of their scope.
 
-use core::ffi::c_ulong;
+use core::ffi::{CStr, c_ulong};
 use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
+use super::constants::text;
 use super::raise::{is, raised, required};
 use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
@@ -134,6 +135,18 @@ impl Python {
                 self.PyErr_Clear();
             }
             Ok(found)
+        }
+    }
+
+    /// An attribute of an object's attribute; `None` when there is no such.
+    pub fn attribute_of_attribute(
+        self,
+        object: Object,
+        [first, second]: [&CStr; 2],
+    ) -> Result<Option<Owned>> {
+        match self.attribute(object, text(self, first)?.object())? {
+            Some(found) => self.attribute(found.object(), text(self, second)?.object()),
+            None => Ok(None),
         }
     }
 

@@ -59,13 +59,64 @@ pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Whether the exception that is set is told, whatever was asked: KeyboardInterrupt and others that
+/// are no `Exception`, and MemoryError.
+pub fn comes_through(python: Python) -> bool {
+    !is(python, Python::PyExc_Exception) || is(python, Python::PyExc_MemoryError)
+}
+
+/// Clears an exception, if one is set, which only means that something is not known.
+#[cold]
+pub fn forgive(python: Python) -> Result<()> {
+    // SAFETY: attached.
+    unsafe {
+        if !python.PyErr_Occurred().is_null() {
+            if comes_through(python) {
+                return Err(raised());
+            }
+            python.PyErr_Clear();
+        }
+    }
+    Ok(())
+}
+
+/// What an attribute beyond the protocols says; `None` where it raises.
+pub fn known<T>(python: Python, found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(_) => forgive(python).map(|()| None),
+    }
+}
+
+/// Asks more of an object whose exception is set, which stays, unless what comes through replaces
+/// it.
+#[cold]
+pub fn meanwhile<T>(python: Python, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let mut set = [null_mut(); 3];
+    // SAFETY: attached; what was fetched is put back or given up.
+    unsafe {
+        let [kind, value, trace] = &mut set;
+        python.PyErr_Fetch(kind, value, trace);
+        let result = body();
+        if !python.PyErr_Occurred().is_null() && comes_through(python) {
+            set.into_iter().for_each(|part| drop(Owned::new(part)));
+        } else {
+            let [kind, value, trace] = set;
+            python.PyErr_Restore(kind, value, trace);
+        }
+        result
+    }
+}
+
 /// Sets an exception with our text, and returns the error for it.
 #[cold]
 pub fn refused(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Error {
     let mut message = Message::EMPTY;
-    let _ = message.write_fmt(text);
-    // SAFETY: attached, by `Python`; the text ends with NUL.
-    unsafe { python.PyErr_SetString(kind, message.as_ptr()) };
+    // Only `KindOf` fails, with an exception that comes through.
+    if message.write_fmt(text).is_ok() {
+        // SAFETY: attached, by `Python`; the text ends with NUL.
+        unsafe { python.PyErr_SetString(kind, message.as_ptr()) };
+    }
     raised()
 }
 
@@ -114,7 +165,7 @@ impl fmt::Display for KindOf<'_> {
             match text {
                 Some(text) => write!(out, "'{}'", Quoted(text)),
                 None => {
-                    python.PyErr_Clear();
+                    forgive(python).map_err(|_| fmt::Error)?;
                     out.write_str("object")
                 }
             }

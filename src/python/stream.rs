@@ -2,10 +2,10 @@
 //!
 //! | device | `None` | -1 | 0 | 1 | 2 | above 2 |
 //! |---|---|---|---|---|---|---|
-//! | CUDA | legacy default | no wait | refused | legacy default | per-thread default | handle |
-//! | ROCm | default | no wait | default | refused | refused | handle |
+//! | CUDA, pinned | legacy default | no wait | refused | legacy | per thread | handle |
+//! | ROCm, pinned | default | no wait | default | refused | refused | handle |
 //! | other devices | default | no wait | refused | handle | handle | handle |
-//! | host memory | nothing to wait for | refused | refused | refused | refused | refused |
+//! | other host memory | nothing to wait for | no wait | refused | refused | refused | refused |
 
 use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
@@ -45,9 +45,10 @@ enum Rules {
 
 fn rules(device: DeviceCode) -> Rules {
     match device {
-        // Managed memory is written by kernels on streams, although the host can access it.
-        code if code == kDLCUDA as i32 || code == kDLCUDAManaged as i32 => Rules::Cuda,
-        code if code == kDLROCM as i32 => Rules::Rocm,
+        code if [kDLCUDA, kDLCUDAManaged, kDLCUDAHost].map(|kind| kind as i32).contains(&code) => {
+            Rules::Cuda
+        }
+        code if code == kDLROCM as i32 || code == kDLROCMHost as i32 => Rules::Rocm,
         code if host_reachable(code) => Rules::Host,
         _ => Rules::Other,
     }
@@ -56,7 +57,8 @@ fn rules(device: DeviceCode) -> Rules {
 /// Whether streams order the use of a device's memory, so that one can be named to whoever exports
 /// it: all but memory of the CPU and pinned memory.
 pub fn has_streams(device: DeviceCode) -> bool {
-    rules(device) != Rules::Host
+    // Managed memory is written by kernels on streams, although the host can access it.
+    device == kDLCUDAManaged as i32 || !host_reachable(device)
 }
 
 /// Makes the consumer's stream wait for the work on the producer's: the one place where an exchange
@@ -72,7 +74,7 @@ pub unsafe fn order(
 ) -> Result<()> {
     let rules = rules(device.device_type);
     let Stream::Handle(consumer) = consumer else { return Ok(()) };
-    if rules == Rules::Host {
+    if !has_streams(device.device_type) {
         return Ok(());
     }
     // CUDA's legacy default stream has two handles.
@@ -106,10 +108,10 @@ pub unsafe fn after(
 ) -> Result<()> {
     // SAFETY: the caller's word.
     let wait = || unsafe { ready.sync() };
-    match (rules(device.device_type), consumer) {
-        (_, Stream::NoSync) => Ok(()),
-        (Rules::Host, _) => detached(python, u64::MAX, wait),
-        (_, Stream::Handle(handle)) => {
+    match consumer {
+        Stream::NoSync => Ok(()),
+        _ if !has_streams(device.device_type) => detached(python, u64::MAX, wait),
+        Stream::Handle(handle) => {
             let backend = registry::required(device.device_type)?;
             let stream = with_exposed_provenance_mut(handle);
             let home = if handle == 0 { backend.home(device, data)? } else { device };
@@ -125,10 +127,10 @@ pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
     match (rules(device), number, handle) {
         (Rules::Cuda, NONE, _) => Ok(Stream::Handle(CUDA_LEGACY)),
         (_, NONE, _) => Ok(Stream::Handle(0)),
-        (Rules::Host, ..) => {
-            Err(refuse(number, "tensors in host memory take stream None only\0Pass None."))
-        }
         (_, NO_SYNC, _) => Ok(Stream::NoSync),
+        (Rules::Host, ..) => {
+            Err(refuse(number, "tensors in host memory take stream None or -1 only\0Pass None."))
+        }
         (Rules::Rocm, 0, _) => Ok(Stream::Handle(0)),
         (Rules::Rocm, 1 | 2, _) => {
             Err(refuse(number, "1 and 2 are no streams of ROCm\0Pass 0 or None."))
@@ -142,11 +144,11 @@ pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
 /// The number of a stream on a device.
 pub fn to_python(stream: Stream, device: DeviceCode) -> Result<i64> {
     match (rules(device), stream) {
+        (_, Stream::NoSync) => Ok(NO_SYNC),
         (Rules::Host, Stream::Handle(0)) => Ok(NONE),
         (Rules::Host, _) => {
             Err(Error::new(DLRS_STREAM).detail("host memory has no streams\0Pass NULL."))
         }
-        (_, Stream::NoSync) => Ok(NO_SYNC),
         (Rules::Cuda, Stream::Handle(0)) => Ok(CUDA_LEGACY as i64),
         (Rules::Other, Stream::Handle(0)) => Ok(NONE),
         (Rules::Rocm, Stream::Handle(CUDA_LEGACY | CUDA_PER_THREAD)) => {

@@ -368,6 +368,7 @@ symbols! {
         fn PyTuple_New(n: isize) -> *mut PyObject;
         fn PyTuple_SetItem(tuple: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
         fn PySequence_Size(sequence: *mut PyObject) -> isize;
+        fn PySequence_Contains(sequence: *mut PyObject, item: *mut PyObject) -> c_int;
         fn PySequence_GetItem(sequence: *mut PyObject, place: isize) -> *mut PyObject;
         fn PyMapping_GetItemString(mapping: *mut PyObject, key: *const c_char) -> *mut PyObject;
         fn PyObject_CheckBuffer(object: *mut PyObject) -> c_int;

@@ -62,7 +62,7 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
 
 /// A tuple of two small integers; `None` for anything else. No exception is set.
 #[inline(never)]
-fn usual_pair(python: Python, object: Object) -> Option<[i32; 2]> {
+pub fn usual_pair(python: Python, object: Object) -> Option<[i32; 2]> {
     // SAFETY: a live object; a tuple's items live as long as it does.
     unsafe {
         if type_of(object.as_ptr()) != python.PyTuple_Type()

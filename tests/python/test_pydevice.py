@@ -187,11 +187,11 @@ def test_invalid_stream_numbers(driver):
     for stream, device in [(0, (1, 0)), (-2, (1, 0)), (0, (CUDA, 0))]:
         with pytest.raises(RuntimeError, match="STREAM"):
             export(on_device(ones()), stream=stream, dl_device=device, max_version=(1, 3))
-    for stream in (-1, 1, 0x1000):  # host memory has none
+    for stream in (1, 0x1000):  # host memory has none
         with pytest.raises(RuntimeError, match="STREAM"):
             export(consume(export(on_device(ones()), dl_device=(1, 0), max_version=(1, 3))), stream=stream,
                    dl_device=(1, 0), copy=True)
-    assert len(driver.log) == 3
+    assert len(driver.log) == 2
 
 
 def test_export_to_the_cpu_and_back(driver):

@@ -8,7 +8,6 @@ use crate::copy::CopyPolicy;
 use crate::device_type::CPU;
 use crate::error::Result;
 use crate::import::Import;
-use crate::python::array_interface::numbers;
 use crate::python::constants::{self, Constant, integer, pair, text, tuple};
 use crate::python::home::Home;
 use crate::python::raise::{is, raised, required};
@@ -116,19 +115,21 @@ fn stream_by_device(python: Python, object: Object, wanted: &Wanted) -> Result<T
 /// The device that the object reports; `None` if it has no `__dlpack_device__`.
 fn said_device(python: Python, object: Object) -> Result<Option<DLDevice>> {
     let method = text(python, c"__dlpack_device__")?;
-    let mut said = [0i64; 2];
     let Some(found) = python.call(object, method.object()) else {
         return match lacks(python, object, method.object()) {
             true => Ok(None),
             false => Err(raised()),
         };
     };
-    numbers(python, found.object(), &mut said)?;
-    let [device_type, device_id] = said.map(i32::try_from);
-    Ok(device_type
-        .ok()
-        .zip(device_id.ok())
-        .map(|(device_type, device_id)| DLDevice { device_type, device_id }))
+    let number = |place| {
+        // SAFETY: a live object.
+        let item = unsafe { required(python.PySequence_GetItem(found.as_ptr(), place)) }?;
+        python.number(item.object()).map(|number| i32::try_from(number).ok())
+    };
+    let Some(device_type) = number(0)? else { return Ok(None) };
+    // Memory without streams: its number does not matter, and is None in Paddle.
+    let device_id = if stream::has_streams(device_type) { number(1)? } else { Some(0) };
+    Ok(device_id.map(|device_id| DLDevice { device_type, device_id }))
 }
 
 /// Whether the AttributeError that is set is for the missing method; then it is cleared.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
 use crate::python::raise::required;
-use crate::python::words::given;
+use crate::python::words::{given, usual_pair};
 use crate::python::{Object, Owned, PyObject, Python, capsule, export, stream};
 use crate::tensor::{Versioned, share};
 use crate::validate::limits::Limits;
@@ -80,21 +80,10 @@ unsafe fn exported(
 /// The object is NULL or live.
 #[inline]
 unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
-    // SAFETY: the caller's word; a tuple gives what it has.
-    unsafe {
-        if max_version.is_null() || tensor::type_of(max_version) != python.PyTuple_Type() {
-            return false;
-        }
-        if python.PyTuple_Size(max_version) != 2 {
-            return false;
-        }
-        let part = |place| python.PyLong_AsLongLong(python.PyTuple_GetItem(max_version, place));
-        let known = part(0) >= 1 && part(1) >= 0;
-        if !known {
-            python.PyErr_Clear();
-        }
-        known
-    }
+    // SAFETY: the caller's word.
+    !max_version.is_null()
+        && usual_pair(python, unsafe { Object::new(max_version) })
+            .is_some_and(|[major, minor]| major >= 1 && minor >= 0)
 }
 
 method!(

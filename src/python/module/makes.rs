@@ -14,8 +14,10 @@ use crate::device_type::CPU;
 use crate::dtype;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
+use crate::python::import::check_unmasked;
+use crate::python::raise::{required, size};
 use crate::python::words::given;
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Object, Owned, PyObject, Python, home};
 use crate::tensor::alloc::{self, Request};
 use crate::tensor::{share, view};
 use crate::validate::Snapshot;
@@ -179,6 +181,8 @@ method!(
                     Some(dtype) => object_of(python, writes::listed(python, x, dtype)?)?,
                     None => call_numpy(python, c"asarray", &[x])?,
                 };
+                let ndim = python.PyObject_GetAttrString(array.as_ptr(), c"ndim".as_ptr());
+                check_lists(python, x, python.number(required(ndim)?.object())?)?;
                 array.as_ptr()
             }
         };
@@ -196,6 +200,27 @@ method!(
         object_of(python, made)
     }
 );
+
+/// Refuses arrays with a mask in nested lists, of which NumPy took what is below the mask.
+///
+/// # Safety
+/// `lists` is a live object, nested as deep as there are dimensions.
+unsafe fn check_lists(python: Python, lists: *mut PyObject, ndim: i64) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe {
+        if !arguments::is_a(python, lists, LIST | TUPLE) {
+            return match Number::of(python, lists) {
+                Some(_) => Ok(()),
+                None => check_unmasked(python, home::here(python)?, Object::new(lists)),
+            };
+        }
+        for place in 0..if ndim > 0 { size(python.PySequence_Size(lists))? } else { 0 } {
+            let item = required(python.PySequence_GetItem(lists, place as isize))?;
+            check_lists(python, item.as_ptr(), ndim - 1)?;
+        }
+        Ok(())
+    }
+}
 
 /// A copy with its elements converted, in the order of the source's strides.
 fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {

@@ -163,6 +163,19 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) ->
 /// # Safety
 /// `value` is a live object.
 pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe { assign_if(dst, value, |_| Ok(())) }
+}
+
+/// As [`assign`], of a tensor that passes a check.
+///
+/// # Safety
+/// As [`assign`].
+unsafe fn assign_if(
+    dst: Live,
+    value: *mut PyObject,
+    check: impl FnOnce(Live) -> Result<()>,
+) -> Result<()> {
     let (python, dtype) = (dst.python, dst.description().dtype);
     // SAFETY: the caller's word.
     unsafe {
@@ -173,7 +186,9 @@ pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
         if !array && let Some(number) = number(python, value, dtype)? {
             return number.fill(dst);
         }
-        broadcast(Held::of(python, value)?.live(), dst)
+        let src = Held::of(python, value)?;
+        check(src.live())?;
+        broadcast(src.live(), dst)
     }
 }
 
@@ -192,7 +207,9 @@ unsafe fn number(
     if Number::of(python, value).is_none() {
         // A text can be a whole number, and anything is true, so they are no sign of a number.
         let sign = if dtype.code == kDLComplex as u8 { kDLComplex } else { kDLFloat };
+        let whole = [kDLBool, kDLInt, kDLUInt].map(|kind| kind as u8);
         match value_of(sign as u8) {
+            Ok(found) if !whole.contains(&dtype.code) => return Ok(Some(found)),
             Ok(_) => {}
             Err(_) if is(python, Python::PyExc_TypeError) => {
                 // SAFETY: attached.
@@ -300,17 +317,12 @@ method!(
     /// >>> t.tolist()
     /// [0.5, 0.5, 0.5]
     fill, |this, call| (value / *) {
-        let python = call.python;
-        if Number::of(python, value).is_none()
-            && let Ok(src) = Held::of(python, value)
-        {
+        assign_if(this.live(), value, |src| {
             let mut snapshot = Snapshot::new();
-            src.live().read(Rules::COPY, &mut snapshot)?;
-            values::single(&snapshot, "fills with exactly one element\0Use copy_from().")?;
-        }
-        python.PyErr_Clear();
-        assign(this.live(), value)?;
-        Ok(none(python))
+            src.read(Rules::COPY, &mut snapshot)?;
+            values::single(&snapshot, "fills with exactly one element\0Use copy_from().")
+        })?;
+        Ok(none(call.python))
     }
 );
 method!(
