@@ -120,8 +120,8 @@ method!(
     /// A new Tensor whose elements are all fill_value; OverflowError if the number does not fit.
     ///
     /// fill_value: a number, or what asarray accepts, broadcast as in NumPy. dtype: None is
-    /// 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or that of another
-    /// value.
+    /// 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or that of
+    /// another value.
     /// >>> dlpack_rs.full((2, 2), 7).tolist()
     /// [[7, 7], [7, 7]]
     full, |_, call| (/ shape fill_value dtype device *) {
@@ -238,7 +238,7 @@ fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
 }
 
 method!(
-    /// astype($self, dtype, /, *, copy=True, saturate=False)
+    /// astype($self, dtype, *, copy=True, saturate=False)
     /// A copy with the elements converted, in the order of the strides; copy=False: itself if it
     /// has that dtype. To float: rounded once; too large becomes infinity, or NaN without one.
     /// Float to integer: towards zero, saturated, NaN is 0. Integer to integer: the low bits.

@@ -422,7 +422,7 @@ method!(
     }
 );
 method!(
-    /// equal($self, other, /, *, equal_nan=False)
+    /// equal($self, other, *, equal_nan=False)
     /// Whether other, of the same dtype, has the same shape and equal elements; NaN is not equal to
     /// NaN.
     /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))

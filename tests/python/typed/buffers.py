@@ -47,4 +47,5 @@ for tensor in (
 one = dlpack_rs.full((), 2)
 value: int = [5, 6, 7][one] + dlpack_rs.asarray([5, 6, 7])[int(one)].__index__()
 text: str = f"{one:d}" + format(one, ">4") + str(round(one, 1))
+assert one.astype(dtype=float).equal(other=one.astype(dtype="float64"))
 assert value == 14 and one.__array_interface__["shape"] == () and text == "2   22"
