@@ -21,7 +21,8 @@ __all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpa
            "empty", "from_dlpack", "from_numpy", "full", "inspect", "prepare", "zeros"]
 
 # Names of element types; types with several lanes end with their number: "float32x4".
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+DTYPES = ("bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "uint1", "uint2",
+          "uint4", "uint8", "uint16", "uint32", "uint64", "complex32",
           "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e3m4",
           "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
           "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")

@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
+use super::constants::text;
 use super::home::{self, Life};
 use super::object::{Object, Owned, type_of};
 use super::raise::{Quoted, known, raised, refused};

@@ -42,7 +42,7 @@ pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<N
             }
             let base = match block.as_ref().owner() {
                 Owner::Object(Kept { free, object, runtime })
-                    if free as *const () as usize == let_go as *const () as usize =>
+                    if core::ptr::eq(free as *const (), let_go as *const ()) =>
                 {
                     let home = &*runtime.cast::<Home>();
                     return NonNull::new(object.cast()).filter(|_| home.is_here(python));

@@ -3,6 +3,7 @@
 A checker that is not installed is skipped with a message.
 """
 
+import doctest
 import importlib.util
 import json
 import os
@@ -18,7 +19,7 @@ import dlpack_rs
 TYPED = Path(__file__).parent / "typed"
 PACKAGE = Path(dlpack_rs.__file__).parent
 CACHE = TYPED.parents[2] / "target" / "mypy"
-PROGRAMS = ["exchange", "looking", "calls", "judged"]
+PROGRAMS = ["exchange", "buffers", "looking", "calls", "judged"]
 WRONG = [number for number, line in enumerate((TYPED / "wrong.py").read_text().splitlines(), 1)
          if line.endswith("# wrong")]
 
@@ -62,6 +63,27 @@ def test_mypy():
     found = re.findall(r"^(.+?):(\d+): error: (.*)", done.stdout, re.MULTILINE)
     errors = [(file, int(line), message) for file, line, message in found]
     assert mistakes(errors) == WRONG, done.stdout + done.stderr
+
+
+def examples():
+    """A program of the examples in the docstrings of the package, and of Tensor."""
+    lines = ["import math", "import numpy as np", "import dlpack_rs"]
+    for owner in (dlpack_rs, dlpack_rs.Tensor):
+        for name, found in vars(owner).items():
+            parsed = doctest.DocTestParser().get_examples(getattr(found, "__doc__", None) or "")
+            if callable(found) and parsed and (name[0] != "_" or name[:2] == "__"):
+                lines += [f"def example_{owner.__name__}_{name}() -> None:".replace(".", "_")]
+                lines += [f"    {line}" for example in parsed
+                          for line in example.source.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def test_examples_of_the_docstrings_are_typed(tmp_path):
+    needs("mypy")
+    (tmp_path / "examples.py").write_text(examples())
+    done = run("mypy", "--config-file", "mypy.ini", "--cache-dir", str(CACHE),
+               str(tmp_path / "examples.py"))
+    assert done.returncode == 0 and "def example_" in examples(), done.stdout + done.stderr
 
 
 def test_pyright():

@@ -98,11 +98,11 @@ SLOTS = {
     "lanes": (lambda: bool(values_of("f4", 0, 0).view("float32x2")), ValueError),
     "int of lanes": (lambda: int(values_of("f4", 0, 0).view("float32x2")), TypeError),
     "index from int": (lambda: operator.index(values_of("i4", 3)), TypeError),
-    "a list's index": (lambda: [1, 2][values_of("i4", 1)], TypeError),
-    "range": (lambda: range(m.from_dlpack(np.array(3))), TypeError),
-    "bytes from a buffer": (lambda: bytes(values_of("u1", 1, 2)), TypeError),
-    "bytes from index": (lambda: bytes(m.from_dlpack(np.array(3))), TypeError),
-    "bytearray": (lambda: bytearray(values_of("u1", 1, 2)), TypeError),
+    "a list's index": (lambda: [1, 2][m.from_dlpack(np.array(1))], 2),
+    "range": (lambda: range(m.from_dlpack(np.array(3))), range(3)),
+    "bytes from iter and index": (lambda: bytes(values_of("u1", 1, 2)), b"\1\2"),
+    "bytes from index": (lambda: bytes(m.from_dlpack(np.array(3))), bytes(3)),
+    "bytearray": (lambda: bytearray(values_of("u1", 1, 2)), bytearray(b"\1\2")),
     "bytes +": (lambda: b"" + values_of("u1", 65), TypeError),
     "bytes ==": (lambda: b"A" == values_of("u1", 65), TypeError),
     "compile": (lambda: compile(values_of("u1", 49), "", "eval"), TypeError),
@@ -153,7 +153,7 @@ SLOTS = {
     "context": (lambda: values_of("i4", 1).__enter__, AttributeError),
     "await": (lambda: values_of("i4", 1).__await__, AttributeError),
     "array.array": (lambda: array.array("d", values_of("f4", 1.5)).tolist(), [1.5]),
-    "array.array of int": (lambda: array.array("i", values_of("i4", 1)), TypeError),
+    "array.array of int": (lambda: array.array("i", values_of("i4", 1)).tolist(), [1]),
     "format": (lambda: f"{values_of('i4', 1):d}", TypeError),
     "% of bytes": (lambda: b"%b" % values_of("u1", 65), TypeError),
     "hash from identity": (lambda: hash(m.from_dlpack(np.array(3))), TypeError),
@@ -180,12 +180,75 @@ def test_number_slots(call, want):
 def test_every_special_method_is_known():
     """A slot of a new Python, or of another type of ours, needs a row above."""
     ours = {name for name in dir(m.Tensor) if name.startswith("__")} - set(dir(object))
+    assert m.Tensor.__format__ is not object.__format__
     ours.discard("__slotnames__")  # copyreg leaves it on a type after an attempt to copy
     assert ours == {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__",
                     "__dlpack_c_exchange_api__", "__dlpack_device__", "__float__", "__getitem__",
-                    "__ceil__", "__floor__", "__int__", "__iter__", "__len__", "__module__",
+                    "__array_interface__", "__ceil__", "__floor__", "__index__", "__int__",
+                    "__round__", "__trunc__", "__iter__", "__len__", "__module__",
                     "__numpy_dtype__", "__copy__", "__cuda_array_interface__", "__deepcopy__",
                     "__delitem__", "__setitem__"}
+
+
+NUMPYS = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+SPECS = ["", "d", "x", "b", "+d", ".2f", "8.3e", "g", ">9", "s", "%", ",", "z", "é"]
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0,), (2,)], ids=str)
+@pytest.mark.parametrize("value", [0, 1, 2, 77])
+def test_index_and_format_are_numpys(name, shape, value):
+    array = np.full(shape, value, name)
+    t = m.from_dlpack(array)
+    takes = [operator.index, hex, lambda x: [*range(100)][x], lambda x: list(range(100))[:x],
+             lambda x: np.arange(100)[x].item(),
+             *(lambda x, spec=spec: format(x, spec) for spec in SPECS if spec or not array.ndim)]
+    for number, take in enumerate(takes):
+        if number == 4 and array.ndim:
+            continue  # an array of indices
+        want, got = outcome(take, array), outcome(take, t)
+        if isinstance(want, Exception):
+            assert isinstance(got, (type(want), TypeError)), (number, want, got)
+            assert type(got) is type(want) or array.ndim, (number, want, got)
+        else:
+            assert same_value(got, want), (number, want, got)
+    if array.ndim:
+        assert format(t, "") == str(t)
+
+
+@pytest.mark.parametrize("name", [*NUMPYS, *(dtype for dtype in DTYPES if dtype.kind == "V")],
+                         ids=str)
+@pytest.mark.parametrize("shape", [(), (3,), (0, 4), (2, 3, 4)], ids=str)
+def test_the_array_interface_is_numpys(name, shape):
+    base = np.zeros(shape, name)
+    for array in [base, base.T, base[..., ::-1] if shape else base, base[1:] if shape else base]:
+        for readonly in (False, True):
+            array = array[...]
+            array.flags.writeable = not readonly
+            t = m.from_dlpack(array)
+            if array.dtype.kind == "V":
+                assert not hasattr(t, "__array_interface__")
+                continue
+            found, want = t.__array_interface__, array.__array_interface__
+            assert {key: found[key] for key in ("shape", "typestr", "version")} == \
+                {key: want[key] for key in ("shape", "typestr", "version")}
+            assert found["data"] == (want["data"][0] if array.size else 0, readonly)
+            if array.size > 1:
+                assert found["strides"] == want["strides"]
+            again = type("Only", (), {"__array_interface__": found, "owner": t})()
+            seen = np.asarray(again)
+            assert seen.flags.writeable is not readonly or not seen.size
+            assert seen.tobytes() == array.tobytes() and seen.shape == array.shape
+
+
+def test_an_array_by_the_array_interface_keeps_the_tensor_alive():
+    owner = np.arange(5.0)
+    gone = weakref.ref(owner)
+    seen = np.asarray(m.from_dlpack(owner))
+    del owner
+    assert gone() is not None and seen.tolist() == [0, 1, 2, 3, 4]
+    del seen
+    assert gone() is None
 
 
 # --- NumPy, pandas, PyTorch -------------------------------------------------------------------

@@ -7,6 +7,7 @@ use super::failure::{Message, done, none, raise, refused, slot, truth};
 use super::scalars;
 use super::views::get_transposed;
 use crate::abi::*;
+use crate::copy;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
@@ -107,7 +108,10 @@ attributes! {
         |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0);
     CudaArrayInterface, c"__cuda_array_interface__",
         "CUDA array interface of a tensor on CUDA; else AttributeError.",
-        |python, tensor| cuda_array_interface(python, tensor);
+        |python, tensor| array_interface(python, tensor, true);
+    ArrayInterface, c"__array_interface__",
+        "Array interface of a tensor in the host's memory; else AttributeError.",
+        |python, tensor| array_interface(python, tensor, false);
 }
 
 slot!(
@@ -123,20 +127,31 @@ slot!(
     }
 );
 
-/// Version 3 of the CUDA array interface. Pending work on the elements is on the default stream,
-/// or was made to precede it at the import.
-fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
+/// Version 3 of the array interface, or of the one for CUDA. There pending work on the elements is
+/// on the default stream, or was made to precede it at the import; on the host it is waited for.
+fn array_interface(python: Python, tensor: &Snapshot, cuda: bool) -> Result<Owned> {
     const LEGACY_STREAM: c_int = 1;
     let missing = |what: &str| {
-        let text = format_args!("this Tensor has no __cuda_array_interface__: {what}");
+        let cuda = if cuda { "cuda_" } else { "" };
+        let text = format_args!("this Tensor has no __{cuda}array_interface__: {what}");
         refused(python, python.PyExc_AttributeError(), text)
     };
-    if tensor.device.device_type != DLDeviceType::kDLCUDA as i32 {
-        return Err(missing("it is not on a CUDA device"));
+    let device_type = tensor.device.device_type;
+    match cuda {
+        true if device_type != DLDeviceType::kDLCUDA as i32 => {
+            return Err(missing("it is not on a CUDA device"));
+        }
+        false if !device_type::host_reachable(device_type) => {
+            return Err(missing("it is not in the host's memory"));
+        }
+        _ => {}
     }
     let Ok(name) = dtype_notation::text(tensor.dtype, Notation::DLRS_NOTATION_TYPESTR) else {
         return Err(missing("that has no name for its dtype"));
     };
+    if !cuda {
+        copy::host_read(tensor, &copy::Streams::NONE)?;
+    }
     let mut typestr = Message::EMPTY;
     let _ = name.write(&mut typestr);
     let strides = match layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C) {
@@ -156,7 +171,8 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
     // SAFETY: live objects and texts, as the format says.
     unsafe {
         required(python.builder()(
-            c"{s:O,s:s,s:(KO),s:O,s:i,s:i}".as_ptr(),
+            if cuda { c"{s:O,s:s,s:(KO),s:O,s:i,s:i}" } else { c"{s:O,s:s,s:(KO),s:O,s:i}" }
+                .as_ptr(),
             c"shape".as_ptr(),
             shape.as_ptr(),
             c"typestr".as_ptr(),

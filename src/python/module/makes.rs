@@ -7,7 +7,7 @@ use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{Held, RULES};
 use super::types;
-use super::writes::{self, Scalar};
+use super::writes::{self, Scalar, Source};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
 use crate::device_type::CPU;
@@ -121,18 +121,22 @@ method!(
     /// full(shape, fill_value, dtype=None, device='cpu')
     /// A new Tensor whose elements are all fill_value; OverflowError if the number does not fit.
     ///
-    /// dtype: None is 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or
-    /// that of another value.
+    /// fill_value: a number, or what asarray accepts, broadcast as in NumPy. dtype: None is
+    /// 'float32', 'int64', 'bool' or 'complex64', by the type of a Python number, or that of
+    /// another value.
     /// >>> dlpack_rs.full((2, 2), 7).tolist()
     /// [[7, 7], [7, 7]]
     full, |_, call| (/ shape fill_value dtype device *) {
         let (python, value) = (call.python, fill_value);
         call.needs(value, "a fill_value")?;
+        let mut source = None;
         let default = match Number::of(python, value) {
             Some(Number::Float) => FLOAT32,
             Some(Number::Complex) => DLDataType { bits: 64, ..Number::Complex.dtype() },
             Some(number) => number.dtype(),
-            None if !given(python, dtype) => Held::of(python, value)?.live().description().dtype,
+            None if !given(python, dtype) => {
+                source.insert(writes::taken(python, value, None)?).live().description().dtype
+            }
             None => FLOAT32,
         };
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
@@ -140,7 +144,10 @@ method!(
         if dtype::is_subbyte(made.live().description().dtype) {
             clear(&made)?; // the bits behind the last element
         }
-        writes::assign(made.live(), value)?;
+        match source {
+            Some(source) => writes::broadcast(source.live(), made.live())?,
+            None => writes::assign(made.live(), value)?,
+        }
         object_of(python, made)
     }
 );
@@ -152,13 +159,19 @@ method!(
     /// 'int16'
     from_numpy, |_, call| (x / *) {
         let python = call.python;
-        object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
+        match Source::of(python, x)? {
+            Source::Protocol => {
+                object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
+            }
+            _ => Err(call.wrong("takes an array: asarray() makes one of another object")),
+        }
     }
 );
 method!(
     /// asarray(x, /, *, dtype=None, device=None, copy=None)
-    /// As from_dlpack, and converted to dtype as by astype. NumPy finds the shape of nested lists,
-    /// and the dtype of numbers if none is given; OverflowError if a number does not fit.
+    /// As from_dlpack, and converted to dtype as by astype; an object that only has __array__ is
+    /// asked for it. NumPy finds the shape of nested lists, and the dtype of numbers if none is
+    /// given; OverflowError if a number does not fit.
     ///
     /// copy: True always copies, False never (ValueError or BufferError if one is needed), None if
     /// needed.
@@ -170,14 +183,18 @@ method!(
         let dtype = call.given(dtype, Call::dtype)?;
         let policy = arguments::policy(python, copy)?;
         let array;
-        let x = match Number::of(python, x).is_some() || arguments::is_a(python, x, LIST | TUPLE) {
-            false => x,
-            true if policy == CopyPolicy::Never => {
-                let text = format_args!("asarray: copy=False: Python's numbers have to be copied");
+        let source = match Number::of(python, x) {
+            Some(_) => Source::Sequence,
+            None => Source::of(python, x)?,
+        };
+        let x = match source {
+            Source::Protocol => x,
+            _ if policy == CopyPolicy::Never => {
+                let text = format_args!("asarray: copy=False: what is no array has to be copied");
                 return Err(refused(python, python.PyExc_ValueError(), text));
             }
-            true => {
-                array = match dtype {
+            _ => {
+                array = match dtype.filter(|_| source == Source::Sequence) {
                     Some(dtype) => object_of(python, writes::listed(python, x, dtype)?)?,
                     None => call_numpy(python, c"asarray", &[x])?,
                 };
@@ -246,7 +263,7 @@ fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
 }
 
 method!(
-    /// astype($self, dtype, /, *, copy=True, saturate=False)
+    /// astype($self, dtype, *, copy=True, saturate=False)
     /// A copy with the elements converted, in the order of the strides; copy=False: itself if it
     /// has that dtype. To float: rounded once; too large becomes infinity, or NaN without one.
     /// Float to integer: towards zero, saturated, NaN is 0. Integer to integer: the low bits.

@@ -12,11 +12,12 @@ use super::failure::{checked, done, own, refused, slot, truth as boolean, wrong}
 use super::numpy::call_method;
 use super::tensor::{This, type_of};
 use super::values;
-use crate::abi::DLDataTypeCode;
+use crate::abi::{DLDataTypeCode, DLTensor};
+use crate::device_type;
 use crate::error::Result;
 use crate::integer_text::signed;
-use crate::python::raise::{is, required};
-use crate::python::{Owned, PyObject, Python};
+use crate::python::raise::{is, required, utf8};
+use crate::python::{Object, Owned, PyObject, Python, is_text};
 use crate::validate::Snapshot;
 
 /// The only element as Python's object. `kind` is the exception where there are several.
@@ -53,6 +54,19 @@ slot!(
 );
 
 slot!(
+    /// `nb_index`: of an integer without axes, as NumPy has it.
+    index, "index", |this| -> Owned {
+        let &DLTensor { ndim, dtype, .. } = this.live().description();
+        const CODES: [u8; 2] = [DLDataTypeCode::kDLInt as u8, DLDataTypeCode::kDLUInt as u8];
+        if ndim != 0 || !CODES.contains(&dtype.code) {
+            const WHAT: &str = "of a Tensor takes an integer without axes";
+            return Err(wrong(this.python, "index", WHAT));
+        }
+        only(this, "index", Python::PyExc_TypeError)
+    }
+);
+
+slot!(
     /// `nb_float`.
     float, "float", |this| -> Owned {
         required(this.python.PyFloat_FromDouble(double(this, "float")?))
@@ -79,9 +93,9 @@ method!(
 
 /// What the method of that name gives of the only element: `math.floor` and `math.ceil` would round
 /// to a float first.
-fn rounded(this: This, call: &Call, method: &CStr) -> Result<Owned> {
+fn rounded(this: This, call: &Call, method: &CStr, given: &[*mut PyObject]) -> Result<Owned> {
     let value = only(this, call.name(), Python::PyExc_TypeError)?;
-    let found = call_method(call.python, value.as_ptr(), method, &[]);
+    let found = call_method(call.python, value.as_ptr(), method, given);
     found.map_err(|error| match is(call.python, Python::PyExc_AttributeError) {
         true => call.wrong("of a Tensor takes a real number"),
         false => error,
@@ -94,7 +108,7 @@ method!(
     /// >>> import math
     /// >>> math.floor(dlpack_rs.full(1, 2.5))
     /// 2
-    __floor__ as "floor", |this, call| (/ *) { rounded(this, call, c"__floor__") }
+    __floor__ as "floor", |this, call| (/ *) { rounded(this, call, c"__floor__", &[]) }
 );
 method!(
     /// __ceil__($self, /)
@@ -102,7 +116,50 @@ method!(
     /// >>> import math
     /// >>> math.ceil(dlpack_rs.full(1, 2.5))
     /// 3
-    __ceil__ as "ceil", |this, call| (/ *) { rounded(this, call, c"__ceil__") }
+    __ceil__ as "ceil", |this, call| (/ *) { rounded(this, call, c"__ceil__", &[]) }
+);
+method!(
+    /// __trunc__($self, /)
+    /// math.trunc(self), of the only element.
+    /// >>> import math
+    /// >>> math.trunc(dlpack_rs.full(1, -2.5))
+    /// -2
+    __trunc__ as "trunc", |this, call| (/ *) { rounded(this, call, c"__trunc__", &[]) }
+);
+method!(
+    /// __round__($self, /, ndigits=None)
+    /// round(self, ndigits), of the only element.
+    /// >>> round(dlpack_rs.full(1, 2.75), 1)
+    /// 2.8
+    __round__ as "round", |this, call| (/ ndigits *) {
+        let digits: &[_] = if ndigits.is_null() { &[] } else { &[ndigits] };
+        rounded(this, call, c"__round__", digits)
+    }
+);
+method!(
+    /// __format__($self, format_spec, /)
+    /// format(self, format_spec): the value of a Tensor without axes; else its text, and no other
+    /// format than the empty one.
+    /// >>> f"{dlpack_rs.full((), 2.75):.1f}"
+    /// '2.8'
+    __format__ as "Tensor.__format__", |this, call| (spec / *) {
+        let python = call.python;
+        if !is_text(python, spec) {
+            return Err(call.wrong("takes a format as a text"));
+        }
+        let &DLTensor { ndim, dtype, device, .. } = this.live().description();
+        let plain = utf8(python, Object::new(spec))?.is_empty();
+        // Where the value cannot be read the text says so.
+        let read = dtype.lanes == 1 && device_type::host_reachable(device.device_type);
+        match (ndim, plain) {
+            (0, _) if read || !plain => {
+                let value = only(this, call.name(), Python::PyExc_TypeError)?;
+                required(python.PyObject_Format(value.as_ptr(), spec))
+            }
+            (_, true) => required(python.PyObject_Str(this.as_ptr())),
+            _ => Err(call.wrong("of a Tensor with axes takes no format: use item() of an element")),
+        }
+    }
 );
 
 slot!(

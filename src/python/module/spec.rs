@@ -44,6 +44,7 @@ pub enum Slot {
     mp_subscript = 5,
     nb_bool = 9,
     nb_float = 11,
+    nb_index = 13,
     nb_int = 26,
     sq_contains = 41,
     /// By which Python iterates.

@@ -37,6 +37,7 @@ symbols! {
         fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
         fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
         fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
+        fn PyObject_Format(object: *mut PyObject, spec: *mut PyObject) -> *mut PyObject;
         fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
         fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
         fn PyComplex_RealAsDouble(object: *mut PyObject) -> f64;

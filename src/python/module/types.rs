@@ -46,7 +46,7 @@ pub static FUNCTIONS: [MethodDef; 7] = [
 ];
 
 /// Methods of the type.
-pub static METHODS: [MethodDef; 35] = [
+pub static METHODS: [MethodDef; 38] = [
     MethodDef::new("__dlpack__\0", exchange::dlpack, DLPACK.as_bytes()),
     exchange::__dlpack_device__(),
     numpy::__array__(),
@@ -79,6 +79,9 @@ pub static METHODS: [MethodDef; 35] = [
     scalars::__complex__(),
     scalars::__floor__(),
     scalars::__ceil__(),
+    scalars::__trunc__(),
+    scalars::__round__(),
+    scalars::__format__(),
     values::tolist(),
     values::item(),
     MethodDef::END,
@@ -150,6 +153,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
         TypeSlot::new(Slot::sq_contains, scalars::contains as *const c_void),
         TypeSlot::new(Slot::nb_bool, scalars::truth as *const c_void),
         TypeSlot::new(Slot::nb_int, scalars::int as *const c_void),
+        TypeSlot::new(Slot::nb_index, scalars::index as *const c_void),
         TypeSlot::new(Slot::nb_float, scalars::float as *const c_void),
         TypeSlot::new(Slot::tp_richcompare, scalars::compare as *const c_void),
         TypeSlot::END,

@@ -1,13 +1,13 @@
 //! Writing into a `Tensor`: `t[...] = x`, `fill`, `copy_from`.
 //!
 //! A number, which must fit, becomes one element of the widest dtype of its kind, and fills;
-//! anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied, or converted
-//! as by `astype`.
+//! anything else is taken in as by `asarray`, broadcast as NumPy does, and copied, or converted as
+//! by `astype`.
 
-use super::arguments::{self, Call, Number, method};
+use super::arguments::{self, Call, LIST, Number, TUPLE, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
 use super::numpy::{call_method, call_numpy};
-use super::tensor::{Held, Live, This};
+use super::tensor::{Held, Live, This, type_of};
 use super::values;
 use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
@@ -19,8 +19,8 @@ use crate::dtype;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::constants::{self, Constant, text};
-use crate::python::raise::{is, required, size};
-use crate::python::{Object, Owned, PyObject, Python, detached};
+use crate::python::raise::{KindOf, is, required, size};
+use crate::python::{Object, Owned, PyObject, Python, detached, is_text};
 use crate::tensor::alloc::{self, Request};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
@@ -145,11 +145,18 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) ->
         let mut to: *mut u64 = made.live().description().data.cast();
         for place in 0..size(python.PySequence_Size(flat.as_ptr()))? {
             let item = required(python.PySequence_GetItem(flat.as_ptr(), place as isize))?;
-            let number = number(python, item.as_ptr(), dtype)?.ok_or_else(|| {
-                const WHAT: &str = "the lists differ in length, or hold what is no number\0\
-                    Give numbers, in lists of one length.";
-                Error::new(DLRS_BAD_ARG).detail(WHAT)
-            })?;
+            let Some(number) = number(python, item.as_ptr(), dtype)? else {
+                if arguments::is_a(python, item.as_ptr(), LIST | TUPLE)
+                    || is_text(python, item.as_ptr())
+                {
+                    const WHAT: &str = "the lists differ in length, or hold what is no number\0\
+                        Give numbers, in lists of one length.";
+                    return Err(Error::new(DLRS_BAD_ARG).detail(WHAT));
+                }
+                let kind = KindOf(python, item.object());
+                let text = format_args!("the lists hold what is no number: {kind}");
+                return Err(refused(python, python.PyExc_TypeError(), text));
+            };
             to.copy_from_nonoverlapping(number.bits.as_ptr(), words);
             to = to.add(words);
         }
@@ -157,38 +164,122 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) ->
     }
 }
 
-/// Writes a value, a number or anything that is a tensor, to the elements of `dst`. What has a
-/// `__dlpack__` is an array, though it can be converted to a number.
+/// The number that a value is, for tensors of a dtype. What has a `__dlpack__` is an array, though
+/// it can be converted to a number.
 ///
 /// # Safety
 /// `value` is a live object.
-pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
-    // SAFETY: the caller's word.
-    unsafe { assign_if(dst, value, |_| Ok(())) }
-}
-
-/// As [`assign`], of a tensor that passes a check.
-///
-/// # Safety
-/// As [`assign`].
-unsafe fn assign_if(
-    dst: Live,
-    value: *mut PyObject,
-    check: impl FnOnce(Live) -> Result<()>,
-) -> Result<()> {
-    let (python, dtype) = (dst.python, dst.description().dtype);
+unsafe fn plain(python: Python, value: *mut PyObject, dtype: DLDataType) -> Result<Option<Scalar>> {
     // SAFETY: the caller's word.
     unsafe {
         let array = Number::of(python, value).is_none() && {
             let kind = python.kind(Object::new(value))?;
             python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
         };
-        if !array && let Some(number) = number(python, value, dtype)? {
-            return number.fill(dst);
+        if array { Ok(None) } else { number(python, value, dtype) }
+    }
+}
+
+/// Writes a value, a number or anything of which a tensor can be made, to the elements of `dst`.
+///
+/// # Safety
+/// `value` is a live object.
+pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
+    let (python, dtype) = (dst.python, dst.description().dtype);
+    // SAFETY: the caller's word.
+    unsafe {
+        match plain(python, value, dtype)? {
+            Some(number) => number.fill(dst),
+            None => broadcast(taken(python, value, Some(dtype))?.live(), dst),
         }
-        let src = Held::of(python, value)?;
-        check(src.live())?;
-        broadcast(src.live(), dst)
+    }
+}
+
+/// What makes a tensor of an object.
+#[derive(PartialEq)]
+pub enum Source {
+    /// A protocol of its own.
+    Protocol,
+    /// NumPy, by `__array__`.
+    Array,
+    /// NumPy, which finds the shape of nested sequences.
+    Sequence,
+}
+
+impl Source {
+    /// That of an object; TypeError for what is no array, and cannot be made one.
+    ///
+    /// # Safety
+    /// `value` is a live object.
+    pub unsafe fn of(python: Python, value: *mut PyObject) -> Result<Source> {
+        if arguments::is_a(python, value, LIST | TUPLE) {
+            return Ok(Source::Sequence);
+        }
+        // SAFETY: the caller's word.
+        unsafe {
+            let capsule = type_of(value) == python.PyCapsule_Type();
+            if capsule || python.PyObject_CheckBuffer(value) != 0 {
+                return Ok(Source::Protocol);
+            }
+            for (name, source) in [
+                (c"__dlpack__", Source::Protocol),
+                (c"__cuda_array_interface__", Source::Protocol),
+                (c"__array_interface__", Source::Protocol),
+                (c"__array__", Source::Array),
+            ] {
+                let name = text(python, name)?;
+                if python.attribute(Object::new(value), name.object())?.is_some() {
+                    return Ok(source);
+                }
+            }
+            if !is_text(python, value) {
+                match size(python.PySequence_Size(value)) {
+                    Ok(_) => return Ok(Source::Sequence),
+                    Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
+                    Err(_) => python.PyErr_Clear(),
+                }
+            }
+            let text = format_args!(
+                "{} is no array and no sequence of numbers: it has no __dlpack__, no buffer and \
+                 no array interface",
+                KindOf(python, Object::new(value))
+            );
+            Err(refused(python, python.PyExc_TypeError(), text))
+        }
+    }
+}
+
+/// The tensor of an object, or of what NumPy makes of it; the numbers in sequences become elements
+/// for a dtype.
+///
+/// # Safety
+/// `value` is a live object.
+pub unsafe fn taken(
+    python: Python,
+    value: *mut PyObject,
+    dtype: Option<DLDataType>,
+) -> Result<Held> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match (Source::of(python, value)?, dtype) {
+            (Source::Protocol, _) => Held::of(python, value),
+            (Source::Sequence, Some(dtype)) => listed(python, value, dtype),
+            _ => Held::of(python, call_numpy(python, c"asarray", &[value])?.as_ptr()),
+        }
+    }
+}
+
+/// The tensor of an argument that is an array itself.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match Source::of(call.python, value)? {
+            Source::Protocol => Held::of(call.python, value),
+            _ => Err(call.wrong("takes an array with __dlpack__, as numpy.asarray() makes it")),
+        }
     }
 }
 
@@ -224,7 +315,7 @@ unsafe fn number(
 
 /// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
 /// there are fewer axes. Further axes of extent 1 in front are left out, as NumPy leaves them.
-fn broadcast(src: Live, dst: Live) -> Result<()> {
+pub fn broadcast(src: Live, dst: Live) -> Result<()> {
     let pair = read([src, dst], ARGS)?;
     let (from, to) = (pair.src.shape(), pair.dst.shape());
     if from == to {
@@ -295,15 +386,15 @@ slot!(
 
 method!(
     /// copy_from($self, x, /)
-    /// Write the elements of x, anything that from_dlpack accepts, also of another dtype or on
-    /// another device, and broadcast as in NumPy.
+    /// Write the elements of x, anything that asarray accepts but a number, also of another dtype
+    /// or on another device, and broadcast as in NumPy.
     /// >>> t = dlpack_rs.empty((2, 2))
     /// >>> t.copy_from(dlpack_rs.full(2, 3))
     /// >>> t.tolist()
     /// [[3.0, 3.0], [3.0, 3.0]]
     copy_from, |this, call| (value / *) {
         let python = call.python;
-        let src = Held::of(python, value)?;
+        let src = taken(python, value, Some(this.live().description().dtype))?;
         broadcast(src.live(), this.live())?;
         Ok(none(python))
     }
@@ -317,16 +408,23 @@ method!(
     /// >>> t.tolist()
     /// [0.5, 0.5, 0.5]
     fill, |this, call| (value / *) {
-        assign_if(this.live(), value, |src| {
-            let mut snapshot = Snapshot::new();
-            src.read(Rules::COPY, &mut snapshot)?;
-            values::single(&snapshot, "fills with exactly one element\0Use copy_from().")
-        })?;
-        Ok(none(call.python))
+        let python = call.python;
+        let dst = this.live();
+        match plain(python, value, dst.description().dtype)? {
+            Some(number) => number.fill(dst)?,
+            None => {
+                let src = array(call, value)?;
+                let mut snapshot = Snapshot::new();
+                src.live().read(Rules::COPY, &mut snapshot)?;
+                values::single(&snapshot, "fills with exactly one element\0Use copy_from().")?;
+                broadcast(src.live(), dst)?;
+            }
+        }
+        Ok(none(python))
     }
 );
 method!(
-    /// equal($self, other, /, *, equal_nan=False)
+    /// equal($self, other, *, equal_nan=False)
     /// Whether other, of the same dtype, has the same shape and equal elements; NaN is not equal to
     /// NaN.
     /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))
@@ -373,7 +471,7 @@ unsafe fn compared(
     call.needs(other, "another tensor")?;
     // SAFETY: the caller's word; the other one is held meanwhile.
     unsafe {
-        let other = Held::of(this.python, other)?;
+        let other = array(call, other)?;
         let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
         detached(this.python, pair.src.nbytes()?, || compare(&pair))
     }
