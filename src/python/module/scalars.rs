@@ -12,7 +12,7 @@ use super::failure::{checked, done, own, refused, slot, truth as boolean, wrong}
 use super::numpy::call_method;
 use super::tensor::{This, type_of};
 use super::values;
-use crate::abi::DLDataTypeCode;
+use crate::dtype;
 use crate::error::Result;
 use crate::python::raise::{is, required};
 use crate::python::{Owned, PyObject, Python};
@@ -64,7 +64,7 @@ method!(
     /// (2+0j)
     __complex__ as "complex", |this, call| (/ *) {
         match this.live().description().dtype.code {
-            code if code == DLDataTypeCode::kDLComplex as u8 => {
+            code if dtype::is_complex(code) => {
                 only(this, "complex", Python::PyExc_TypeError)
             }
             _ => {
