@@ -50,7 +50,8 @@ static const format formats[] = {
     {kDLFloat4_e2m1fn, 4, 1, FINITE, 2, 1, 1}, {kDLFloat8_e8m0fnu, 8, 1, POWER, 8, 0, 127},
     {kDLFloat8_e4m3b11fnuz, 8, 1, NAN_MINUS_ZERO, 4, 3, 11},
     {kDLFloat8_e4m3fnuz, 8, 1, NAN_MINUS_ZERO, 4, 3, 8},
-    {kDLFloat8_e5m2fnuz, 8, 1, NAN_MINUS_ZERO, 5, 2, 16}};
+    {kDLFloat8_e5m2fnuz, 8, 1, NAN_MINUS_ZERO, 5, 2, 16},
+    {DLRS_CODE_BCOMPLEX, 32, 2, IEEE, 8, 7, 127}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* 2 to a power within the range of normal doubles. */

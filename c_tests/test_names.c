@@ -105,6 +105,7 @@ int main(void) {
   dtype("handle64", kDLOpaqueHandle, 64, 1);
   dtype("bfloat16", kDLBfloat, 16, 1);
   dtype("complex128", kDLComplex, 128, 1);
+  dtype("bcomplex32", DLRS_CODE_BCOMPLEX, 32, 1);
   dtype("bool", kDLBool, 8, 1);
   dtype("float8_e3m4", kDLFloat8_e3m4, 8, 1);
   dtype("float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, 1);
@@ -118,6 +119,9 @@ int main(void) {
   device("cuda_managed", kDLCUDAManaged, 0);
   device("metal:0", kDLMetal, 0);
   device("trn:3", kDLTrn, 3);
+  device("tpu:3", DLRS_CODE_TPU, 3);
+  device("tpu_host", DLRS_CODE_TPU_HOST, 0);
+  device("ascend:1", DLRS_CODE_ASCEND, 1);
   t_context = "";
   kinds();
   t_watch(&into, sizeof into);

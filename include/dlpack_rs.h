@@ -2489,8 +2489,8 @@ struct dlrs_pointer_info {
 /**
  * Return whether the CPU can access the memory of a device by its address: 1 if so.
  *
- * Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. For managed memory
- *            that kernels write, the caller waits for their stream.
+ * Device:    CPU, CUDAHost, ROCMHost, CUDAManaged and TPUHost; 0 for any other number. For managed
+ *            memory that kernels write, the caller waits for their stream.
  * Ownership: nothing is kept.
  * Errors:    none.
  * Threads:   any.
@@ -3570,6 +3570,18 @@ dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
  * Names of dtypes and devices.
  */
 
+/** Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits. */
+#define DLRS_CODE_BCOMPLEX 18
+
+/** Device type of `dlpack.h` newer than v1.3: memory of a Google TPU. */
+#define DLRS_CODE_TPU 19
+
+/** Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU. */
+#define DLRS_CODE_TPU_HOST 20
+
+/** Device type of `dlpack.h` newer than v1.3: memory of a Huawei Ascend NPU. */
+#define DLRS_CODE_ASCEND 21
+
 /**
  * Parse the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
  *
@@ -3582,7 +3594,7 @@ dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
  *            On any error *out is not modified.
  * Threads:   any; independent of the locale.
  * Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
- *            other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+ *            other than 1 follow as "x4". Unknown codes are written
  *            "unknown(code=200)7x3".
  *
  * Safety:
@@ -3628,8 +3640,8 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
  *            On any error *out is not modified.
  * Threads:   any; independent of the locale.
- * Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Types
- *            unknown to DLPack 1.3 are written "unknown(type=19):0".
+ * Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Unknown
+ *            types are written "unknown(type=99):0".
  *
  * Safety:
  * See the preface.

@@ -59,10 +59,11 @@ inline dlrs_status other_count(dlrs_error *e, const char *where, size_t value,
 [[nodiscard]] constexpr DLDevice cpu() noexcept { return {kDLCPU, 0}; }
 [[nodiscard]] constexpr DLDevice cuda(int32_t id = 0) noexcept { return {kDLCUDA, id}; }
 [[nodiscard]] constexpr DLDevice rocm(int32_t id = 0) noexcept { return {kDLROCM, id}; }
-/// Whether the CPU reads this memory at its address: CPU, CUDAHost, ROCMHost, CUDAManaged.
+/// Whether the CPU reads this memory at its address: CPU, CUDAHost, ROCMHost, CUDAManaged, TPUHost.
 [[nodiscard]] constexpr bool is_host(DLDevice device) noexcept {
   return device.device_type == kDLCPU || device.device_type == kDLCUDAHost ||
-         device.device_type == kDLROCMHost || device.device_type == kDLCUDAManaged;
+         device.device_type == kDLROCMHost || device.device_type == kDLCUDAManaged ||
+         device.device_type == DLRS_CODE_TPU_HOST;
 }
 [[nodiscard]] constexpr bool same(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;

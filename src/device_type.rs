@@ -4,7 +4,7 @@
 //!
 //! `kind (":" ordinal)?`, without an ordinal it is 0: `cpu`, `cuda`, `cuda:1`, `rocm_host`.
 //! [`format`] leaves the ordinal out only for the kinds that have none, so `cuda` is written
-//! `cuda:0`. A kind that DLPack 1.3 does not have is written `unknown(type=19):0`.
+//! `cuda:0`. A kind that is not known is written `unknown(type=99):0`.
 //!
 //! Case-sensitive, ASCII, no white space, numbers without plus sign or leading zero, no hex. First
 //! the whole text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the
@@ -29,8 +29,8 @@
 //! | `cuda_managed:1` | kind 13, ordinal 1, as CuPy has it |
 //! | `cuda_hos` | `DLRS_PARSE` at 4 |
 //! | `gpu:0`, `hip:0`, `CUDA`, `""`, `" cpu"`, `"\0"` | `DLRS_PARSE` at 0 |
-//! | `unknown(type=19):-5` | kind 19, ordinal -5 |
-//! | `unknown(type=19)` | kind 19, ordinal 0 |
+//! | `unknown(type=99):-5` | kind 99, ordinal -5 |
+//! | `unknown(type=99)` | kind 99, ordinal 0 |
 //! | `unknown(type=2147483648):0` | `DLRS_DEVICE_TYPE`, value 2147483648 |
 #![forbid(unsafe_code)]
 
@@ -43,7 +43,14 @@ use core::fmt::{self, Write};
 /// The CPU.
 pub const CPU: DLDevice = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
 
-/// One kind of device of DLPack 1.3.
+/// Device type of `dlpack.h` newer than v1.3: memory of a Google TPU.
+pub const DLRS_CODE_TPU: DeviceCode = 19;
+/// Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU.
+pub const DLRS_CODE_TPU_HOST: DeviceCode = 20;
+/// Device type of `dlpack.h` newer than v1.3: memory of a Huawei Ascend NPU.
+pub const DLRS_CODE_ASCEND: DeviceCode = 21;
+
+/// One kind of device: all that the library knows of it.
 pub struct Kind {
     /// Its `DLDeviceType` code.
     pub code: DeviceCode,
@@ -62,34 +69,40 @@ const HOST: (bool, bool, bool) = (false, true, false);
 const ADDRESS: (bool, bool, bool) = (false, false, false);
 const HANDLE: (bool, bool, bool) = (false, false, true);
 
-const fn row(code: crate::abi::DLDeviceType, name: &'static str, is: (bool, bool, bool)) -> Kind {
+const fn row(code: DeviceCode, name: &'static str, is: (bool, bool, bool)) -> Kind {
     let (id_must_be_zero, host_reachable, opaque_handle) = is;
-    Kind { code: code as DeviceCode, name, id_must_be_zero, host_reachable, opaque_handle }
+    Kind { code, name, id_must_be_zero, host_reachable, opaque_handle }
 }
 
-/// Every kind of device of DLPack 1.3.
-pub const KINDS: [Kind; 16] = [
-    row(kDLCPU, "cpu", SOLE),
-    row(kDLCUDA, "cuda", ADDRESS),
-    row(kDLCUDAHost, "cuda_host", HOST),
-    row(kDLOpenCL, "opencl", HANDLE),
-    row(kDLVulkan, "vulkan", HANDLE),
-    row(kDLMetal, "metal", HANDLE),
-    row(kDLVPI, "vpi", ADDRESS),
-    row(kDLROCM, "rocm", ADDRESS),
-    row(kDLROCMHost, "rocm_host", HOST),
-    row(kDLExtDev, "ext_dev", ADDRESS),
-    row(kDLCUDAManaged, "cuda_managed", HOST),
-    row(kDLOneAPI, "oneapi", ADDRESS),
-    row(kDLWebGPU, "webgpu", HANDLE),
-    row(kDLHexagon, "hexagon", ADDRESS),
-    row(kDLMAIA, "maia", ADDRESS),
-    row(kDLTrn, "trn", ADDRESS),
+/// Every kind of device that is known, those newer than DLPack 1.3 too, by code: a row is all that
+/// a new one needs.
+pub const KINDS: [Kind; 19] = [
+    row(kDLCPU as DeviceCode, "cpu", SOLE),
+    row(kDLCUDA as DeviceCode, "cuda", ADDRESS),
+    row(kDLCUDAHost as DeviceCode, "cuda_host", HOST),
+    row(kDLOpenCL as DeviceCode, "opencl", HANDLE),
+    row(kDLVulkan as DeviceCode, "vulkan", HANDLE),
+    row(kDLMetal as DeviceCode, "metal", HANDLE),
+    row(kDLVPI as DeviceCode, "vpi", ADDRESS),
+    row(kDLROCM as DeviceCode, "rocm", ADDRESS),
+    row(kDLROCMHost as DeviceCode, "rocm_host", HOST),
+    row(kDLExtDev as DeviceCode, "ext_dev", ADDRESS),
+    row(kDLCUDAManaged as DeviceCode, "cuda_managed", HOST),
+    row(kDLOneAPI as DeviceCode, "oneapi", ADDRESS),
+    row(kDLWebGPU as DeviceCode, "webgpu", HANDLE),
+    row(kDLHexagon as DeviceCode, "hexagon", ADDRESS),
+    row(kDLMAIA as DeviceCode, "maia", ADDRESS),
+    row(kDLTrn as DeviceCode, "trn", ADDRESS),
+    row(DLRS_CODE_TPU, "tpu", ADDRESS),
+    row(DLRS_CODE_TPU_HOST, "tpu_host", HOST),
+    row(DLRS_CODE_ASCEND, "ascend", ADDRESS),
 ];
+
+const LAST: i64 = KINDS[KINDS.len() - 1].code as i64;
 
 const UNKNOWN: &str = "unknown(type=";
 
-/// The row of a code, if DLPack 1.3 has it.
+/// The row of a code, if it is known.
 pub fn kind(code: DeviceCode) -> Option<&'static Kind> {
     const TABLE: &[Kind] = &KINDS;
     TABLE.iter().find(|kind| kind.code == code)
@@ -127,7 +140,7 @@ impl Codes {
     }
 }
 
-/// Whether DLPack 1.3 has this kind.
+/// Whether this kind has a row.
 pub fn known(code: DeviceCode) -> bool {
     Codes::KNOWN.contain(code)
 }
@@ -163,11 +176,11 @@ pub fn opaque_handle(code: DeviceCode) -> bool {
     Codes::HANDLE.contain(code)
 }
 
-/// Requires a device type of DLPack 1.3 with an ordinal that it may have.
+/// Requires a known device type with an ordinal that it may have.
 pub fn check(device: DLDevice) -> Result<()> {
     if !known(device.device_type) {
         let error = bad_type(device.device_type.into());
-        return Err(error.limit(kDLTrn as i64));
+        return Err(error.limit(LAST));
     }
     let zero = id_must_be_zero(device.device_type);
     if device.device_id < 0 || (zero && device.device_id != 0) {

@@ -1,8 +1,8 @@
 //! `DLDataType`: legal bits, sizes, and the name of every type.
 //!
 //! Two levels. *Defined* ([`defined`]): bits and lanes are not 0, so the bytes of an element can
-//! be counted and moved. *Legal* ([`legal`]): the code is one of DLPack 1.3 and the bits are among
-//! those of its row in [`KINDS`], so the value of an element can be interpreted.
+//! be counted and moved. *Legal* ([`legal`]): the code has a row in [`KINDS`] and the bits are among
+//! those of the row, so the value of an element can be interpreted.
 //!
 //! # Names
 //!
@@ -43,13 +43,17 @@
 //! | bytes above 127, digits of other scripts | `DLRS_PARSE` where they stand |
 #![forbid(unsafe_code)]
 
-use crate::abi::{DLDataType, DLDataTypeCode::*};
+use crate::abi::DLDataType;
 use crate::error::{Error, Field, Result, Status};
+use crate::float_formats::{self as floats, FloatFormat, Specials};
 use crate::integer_text::unsigned;
 use crate::scan::Scan;
 use core::fmt::{self, Write};
 
-/// One type code of DLPack 1.3.
+/// Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits.
+pub const DLRS_CODE_BCOMPLEX: u8 = 18;
+
+/// One type code: all that the library knows of it.
 pub struct Kind {
     /// Begin of the name; the whole name where it fixes the bits.
     pub stem: &'static str,
@@ -57,44 +61,77 @@ pub struct Kind {
     pub bits: &'static [u8],
     /// Whether the bits follow the stem in a name.
     pub bits_in_name: bool,
+    /// The floating-point formats of its numbers, if they are floats.
+    pub floats: &'static [FloatFormat],
+    /// Numbers in a lane: 2 of a complex code, each of half the bits.
+    pub parts: u8,
 }
 
-const fn numbered(stem: &'static str, bits: &'static [u8]) -> Kind {
-    Kind { stem, bits, bits_in_name: true }
+/// A code without floats.
+const fn plain(stem: &'static str, bits: &'static [u8], bits_in_name: bool) -> Kind {
+    Kind { stem, bits, bits_in_name, floats: &[], parts: 1 }
 }
 
-const fn fixed(stem: &'static str, bits: &'static [u8]) -> Kind {
-    Kind { stem, bits, bits_in_name: false }
+/// A code with the bits of its formats, times `parts`.
+const fn float(
+    stem: &'static str,
+    bits: &'static [u8],
+    floats: &'static [FloatFormat],
+    parts: u8,
+) -> Kind {
+    assert!(bits.len() == floats.len());
+    let mut place = 0;
+    while place < bits.len() {
+        assert!(bits[place] as u32 == floats[place].width() * parts as u32);
+        place += 1;
+    }
+    Kind { stem, bits, bits_in_name: true, floats, parts }
 }
 
-/// Every type code of DLPack 1.3: the place in the table is the code.
-pub const KINDS: [Kind; kDLFloat4_e2m1fn as usize + 1] = [
-    numbered("int", &[1, 2, 4, 8, 16, 32, 64]),
-    numbered("uint", &[1, 2, 4, 8, 16, 32, 64]),
-    numbered("float", &[16, 32, 64]),
-    numbered("handle", &[64]),
-    numbered("bfloat", &[16]),
-    numbered("complex", &[32, 64, 128]),
-    fixed("bool", &[8]),
-    fixed("float8_e3m4", &[8]),
-    fixed("float8_e4m3", &[8]),
-    fixed("float8_e4m3b11fnuz", &[8]),
-    fixed("float8_e4m3fn", &[8]),
-    fixed("float8_e4m3fnuz", &[8]),
-    fixed("float8_e5m2", &[8]),
-    fixed("float8_e5m2fnuz", &[8]),
-    fixed("float8_e8m0fnu", &[8]),
-    fixed("float6_e2m3fn", &[6]),
-    fixed("float6_e3m2fn", &[6]),
-    fixed("float4_e2m1fn", &[4]),
-];
+/// A code with one format, whose bits its name fixes.
+const fn small(stem: &'static str, bits: &'static [u8], format: &'static [FloatFormat]) -> Kind {
+    Kind { bits_in_name: false, ..float(stem, bits, format, 1) }
+}
+
+/// Every type code that is known, those newer than DLPack 1.3 too: the place in the table is the
+/// code, and a row is all that a new one needs.
+pub const KINDS: [Kind; DLRS_CODE_BCOMPLEX as usize + 1] = {
+    use floats::{BFLOAT16, FLOAT16, FLOAT32, FLOAT64, float as format};
+    const E8M0: FloatFormat = FloatFormat { signed: false, ..format(8, 0, 127, Specials::AllOnes) };
+    [
+        plain("int", &[1, 2, 4, 8, 16, 32, 64], true),
+        plain("uint", &[1, 2, 4, 8, 16, 32, 64], true),
+        float("float", &[16, 32, 64], &[FLOAT16, FLOAT32, FLOAT64], 1),
+        plain("handle", &[64], true),
+        float("bfloat", &[16], &[BFLOAT16], 1),
+        float("complex", &[32, 64, 128], &[FLOAT16, FLOAT32, FLOAT64], 2),
+        plain("bool", &[8], false),
+        small("float8_e3m4", &[8], &[format(3, 4, 3, Specials::Ieee)]),
+        small("float8_e4m3", &[8], &[format(4, 3, 7, Specials::Ieee)]),
+        small("float8_e4m3b11fnuz", &[8], &[format(4, 3, 11, Specials::MinusZero)]),
+        small("float8_e4m3fn", &[8], &[format(4, 3, 7, Specials::AllOnes)]),
+        small("float8_e4m3fnuz", &[8], &[format(4, 3, 8, Specials::MinusZero)]),
+        small("float8_e5m2", &[8], &[format(5, 2, 15, Specials::Ieee)]),
+        small("float8_e5m2fnuz", &[8], &[format(5, 2, 16, Specials::MinusZero)]),
+        small("float8_e8m0fnu", &[8], &[E8M0]),
+        small("float6_e2m3fn", &[6], &[format(2, 3, 1, Specials::None)]),
+        small("float6_e3m2fn", &[6], &[format(3, 2, 3, Specials::None)]),
+        small("float4_e2m1fn", &[4], &[format(2, 1, 1, Specials::None)]),
+        float("bcomplex", &[32], &[BFLOAT16], 2),
+    ]
+};
 
 const UNKNOWN: &str = "unknown(code=";
 
-/// The row of a code, if DLPack 1.3 has it.
+/// The row of a code, if it is known.
 pub fn kind(code: u8) -> Option<&'static Kind> {
     const TABLE: &[Kind] = &KINDS;
     TABLE.get(usize::from(code))
+}
+
+/// Whether a code is of complex numbers.
+pub fn is_complex(code: u8) -> bool {
+    kind(code).is_some_and(|kind| kind.parts == 2)
 }
 
 /// Bits of one element, all lanes: at most 255 · 65535, so it never wraps.
@@ -195,7 +232,7 @@ pub fn defined(dtype: DLDataType) -> Result<()> {
     Ok(())
 }
 
-/// Requires a code of DLPack 1.3 with bits that it may have, and at least one lane.
+/// Requires a known code with bits that it may have, and at least one lane.
 pub fn legal(dtype: DLDataType) -> Result<()> {
     let place = u32::from(dtype.bits.wrapping_sub(1));
     match LEGAL.get(usize::from(dtype.code)) {

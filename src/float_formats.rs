@@ -1,12 +1,11 @@
-//! The binary floating-point formats of DLPack as one table, and the exact value of their bits.
+//! The binary floating-point formats of DLPack, and the exact value of their bits.
 //!
 //! Every format up to 64 bits is sign, exponent field, mantissa field; what differs is the width
 //! of the fields, the bias, and which patterns are not numbers. The formats below 16 bits are
 //! those of the OCP specifications and of ml_dtypes.
 #![forbid(unsafe_code)]
 
-use crate::abi::DLDataTypeCode::*;
-use crate::dtype::KINDS;
+use crate::dtype;
 
 /// Which bit patterns are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,50 +36,32 @@ pub struct FloatFormat {
     pub specials: Specials,
 }
 
-const fn float(exponent_bits: u8, mantissa_bits: u8, bias: i32, specials: Specials) -> FloatFormat {
+/// A signed format.
+pub const fn float(
+    exponent_bits: u8,
+    mantissa_bits: u8,
+    bias: i32,
+    specials: Specials,
+) -> FloatFormat {
     FloatFormat { signed: true, exponent_bits, mantissa_bits, bias, specials }
 }
 
 /// IEEE 754 binary16.
-pub static FLOAT16: FloatFormat = float(5, 10, 15, Specials::Ieee);
+pub const FLOAT16: FloatFormat = float(5, 10, 15, Specials::Ieee);
 /// IEEE 754 binary32.
-pub static FLOAT32: FloatFormat = float(8, 23, 127, Specials::Ieee);
+pub const FLOAT32: FloatFormat = float(8, 23, 127, Specials::Ieee);
 /// IEEE 754 binary64.
-pub static FLOAT64: FloatFormat = float(11, 52, 1023, Specials::Ieee);
+pub const FLOAT64: FloatFormat = float(11, 52, 1023, Specials::Ieee);
 /// bfloat16: the upper half of a binary32.
-pub static BFLOAT16: FloatFormat = float(8, 7, 127, Specials::Ieee);
+pub const BFLOAT16: FloatFormat = float(8, 7, 127, Specials::Ieee);
 
-/// The formats of the codes from `kDLFloat8_e3m4` on, in their order: one for each in [`KINDS`].
-static SMALL: [FloatFormat; KINDS.len() - kDLFloat8_e3m4 as usize] = [
-    float(3, 4, 3, Specials::Ieee),
-    float(4, 3, 7, Specials::Ieee),
-    float(4, 3, 11, Specials::MinusZero),
-    float(4, 3, 7, Specials::AllOnes),
-    float(4, 3, 8, Specials::MinusZero),
-    float(5, 2, 15, Specials::Ieee),
-    float(5, 2, 16, Specials::MinusZero),
-    FloatFormat { signed: false, ..float(8, 0, 127, Specials::AllOnes) },
-    float(2, 3, 1, Specials::None),
-    float(3, 2, 3, Specials::None),
-    float(2, 1, 1, Specials::None),
-];
-
-/// The format of a real floating-point dtype; of a complex one ask with code `kDLFloat` and half
-/// the bits.
+/// The format of the numbers of a floating-point dtype: of a complex one, that of both parts.
 pub fn of(code: u8, bits: u8) -> Option<&'static FloatFormat> {
-    const FLOAT: u8 = kDLFloat as u8;
-    const BFLOAT: u8 = kDLBfloat as u8;
-    let format = match (code, bits) {
-        (FLOAT, 16) => &FLOAT16,
-        (FLOAT, 32) => &FLOAT32,
-        (FLOAT, 64) => &FLOAT64,
-        (BFLOAT, 16) => &BFLOAT16,
-        _ => SMALL.get(usize::from(code).checked_sub(kDLFloat8_e3m4 as usize)?)?,
-    };
-    (format.width() == u32::from(bits)).then_some(format)
+    let kind = dtype::kind(code)?;
+    kind.floats.iter().find(|format| format.width() * u32::from(kind.parts) == u32::from(bits))
 }
 
-/// The exact value of some bits, or NaN if they are none of a format of [`of`]. A NaN of
+/// The exact value of a number's bits, or NaN if the dtype has no format of [`of`]. A NaN of
 /// binary64 keeps all its bits.
 pub fn decode(code: u8, bits: u8, raw: u64) -> f64 {
     match of(code, bits) {

@@ -1,6 +1,6 @@
 //! The numbers of a tensor: its elements taken apart into lanes and complex parts.
 
-use crate::abi::{DLDataTypeCode::*, *};
+use crate::abi::*;
 use crate::array::Array;
 use crate::copy::bit_strides;
 use crate::device::cast::{Cast, Kind, Side};
@@ -29,7 +29,7 @@ const BYTE: Kind = Kind::Int { bits: 8, signed: false };
 
 /// Whether a tensor's numbers are complex.
 pub fn is_complex(tensor: &Snapshot) -> bool {
-    tensor.dtype.code == kDLComplex as u8
+    dtype::is_complex(tensor.dtype.code)
 }
 
 impl Part {

@@ -1,8 +1,8 @@
 //! Reading single elements of a checked tensor: for printing, not for speed.
 
-use crate::abi::DLDataTypeCode;
 use crate::copy;
 use crate::device_type;
+use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::print::Elements;
 use crate::validate::Snapshot;
@@ -54,7 +54,7 @@ impl Elements for Reader<'_> {
         // Elements of whole bytes are in the machine's order; packed bits are always little.
         if cfg!(target_endian = "big") && (8..=128).contains(&width) {
             bits = bits.swap_bytes() >> (128 - width);
-            if tensor.dtype.code == DLDataTypeCode::kDLComplex as u8 {
+            if dtype::is_complex(tensor.dtype.code) {
                 // Each part is, but the real one comes first, on every machine: in the low bits.
                 let half = width / 2;
                 bits = (bits >> half | bits << half) & u128::MAX >> (128 - width);

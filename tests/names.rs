@@ -38,7 +38,7 @@ fn every_legal_dtype_is_read_back() {
             }
         }
     }
-    assert_eq!(names.len(), 4 * (7 + 7 + 3 + 1 + 1 + 3 + 1 + 11));
+    assert_eq!(names.len(), 4 * (7 + 7 + 3 + 1 + 1 + 3 + 1 + 11 + 1));
 }
 
 #[test]
@@ -70,6 +70,8 @@ fn dtypes_have_the_names_of_numpy() {
         (14, 8, 1, "float8_e8m0fnu"),
         (15, 6, 1, "float6_e2m3fn"),
         (17, 4, 2, "float4_e2m1fnx2"),
+        (18, 32, 1, "bcomplex32"),
+        (18, 64, 1, "unknown(code=18)64"),
         (0, 24, 1, "unknown(code=0)24"),
         (2, 32, 0, "unknown(code=2)32x0"),
         (200, 7, 3, "unknown(code=200)7x3"),
@@ -201,7 +203,10 @@ fn devices_have_their_names() {
         (3, 0, "cuda_host"),
         (13, 0, "cuda_managed"),
         (18, 5, "trn:5"),
-        (19, 0, "unknown(type=19):0"),
+        (19, 5, "tpu:5"),
+        (20, 0, "tpu_host"),
+        (21, 1, "ascend:1"),
+        (22, 0, "unknown(type=22):0"),
     ] {
         assert_eq!(device_name(code, id), text);
     }
@@ -216,8 +221,8 @@ fn device_texts_have_their_documented_answers() {
         ("rocm", 10, 0),
         ("ext_dev:3", 12, 3),
         ("cuda:2147483647", 2, i32::MAX),
-        ("unknown(type=19):-5", 19, -5),
-        ("unknown(type=19)", 19, 0),
+        ("unknown(type=99):-5", 99, -5),
+        ("unknown(type=99)", 99, 0),
     ] {
         let device = DLDevice { device_type: code, device_id: id };
         assert_eq!(device_type::parse(text.as_bytes()).ok(), Some(device), "{text}");
@@ -264,7 +269,7 @@ fn devices_are_checked() {
         assert_eq!(strictly.is_ok(), !kind.host_reachable);
         assert!(kind.host_reachable || !kind.id_must_be_zero);
     }
-    for code in [i32::MIN, -1, 0, 5, 6, 19, 20, 21, i32::MAX] {
+    for code in [i32::MIN, -1, 0, 5, 6, 22, 31, 32, i32::MAX] {
         assert_eq!(check(code, 0), (DLRS_DEVICE_TYPE, Some(code.into())));
     }
     let handles = [4, 7, 8, 15];

@@ -12,6 +12,7 @@ MACROS = {
     "CopyFlags": ("IntFlag", r"DLRS_COPY_(\w+)", "`flags` of dlrs_copy_options."),
     "NormalizeFlags": ("IntFlag", r"DLRS_NORMALIZE_(\w+)", "What DLRS_VIEW_NORMALIZE does."),
     "Equal": ("IntEnum", r"DLRS_EQUAL_(\w+)", "How dlrs_equal compares."),
+    "NewerCode": ("IntEnum", r"DLRS_CODE_(\w+)", "Dtype code and device types newer than DLPack 1.3."),
     "AttachWhen": ("IntEnum", r"DLRS_((?:BEFORE|AFTER)_FREE)", "When what is attached is called."),
     "PyImportFlags": ("IntFlag", r"DLRS_PY_(LEGACY_WRITABLE)",
                       "`flags` of dlrs_py_import_options."),

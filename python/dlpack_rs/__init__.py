@@ -25,11 +25,13 @@ DTYPES = ("bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "ui
           "uint4", "uint8", "uint16", "uint32", "uint64", "complex32",
           "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e3m4",
           "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-          "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
-# Names of devices, by the codes of DLDeviceType; an ordinal may follow: "cuda:0".
+          "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+          "bcomplex32")
+# Names of devices, by their codes; an ordinal may follow: "cuda:0".
 DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi",
            10: "rocm", 11: "rocm_host", 12: "ext_dev", 13: "cuda_managed", 14: "oneapi",
-           15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn"}
+           15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn", 19: "tpu", 20: "tpu_host",
+           21: "ascend"}
 
 
 def _load():

@@ -32,7 +32,7 @@ pub struct dlrs_pointer_info {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_pointer_info {}
 
-/// The backend of a device that is known to DLPack 1.3.
+/// The backend of a known device.
 pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Backend> {
     device_type::check(device).of(argument)?;
     registry::required(device.device_type).of(argument)
@@ -40,8 +40,8 @@ pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Ba
 
 /// Return whether the CPU can access the memory of a device by its address: 1 if so.
 ///
-/// Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. For managed memory
-///            that kernels write, the caller waits for their stream.
+/// Device:    CPU, CUDAHost, ROCMHost, CUDAManaged and TPUHost; 0 for any other number. For managed
+///            memory that kernels write, the caller waits for their stream.
 /// Ownership: nothing is kept.
 /// Errors:    none.
 /// Threads:   any.

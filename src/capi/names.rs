@@ -91,7 +91,7 @@ pub(super) unsafe fn parsed(
 ///            On any error *out is not modified.
 /// Threads:   any; independent of the locale.
 /// Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
-///            other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+///            other than 1 follow as "x4". Unknown codes are written
 ///            "unknown(code=200)7x3".
 ///
 /// # Safety
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn dlrs_dtype_format(
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
 ///            On any error *out is not modified.
 /// Threads:   any; independent of the locale.
-/// Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Types
-///            unknown to DLPack 1.3 are written "unknown(type=19):0".
+/// Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Unknown
+///            types are written "unknown(type=99):0".
 ///
 /// # Safety
 /// See the preface.

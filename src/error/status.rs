@@ -171,7 +171,7 @@ texts! {
         "Give the bytes from data to element (0, ..., 0).";
     DLRS_MISALIGNED: "first element is not aligned as required",
         "Copy the tensor, or request a smaller alignment.";
-    DLRS_DTYPE_CODE: "dtype code is unknown to DLPack 1.3",
+    DLRS_DTYPE_CODE: "dtype code is unknown",
         "Use a code of dlpack.h; DLRS_LEVEL_LAYOUT and DLRS_COPY_RAW_BYTES accept any.";
     DLRS_DTYPE_BITS: "dtype bits are not legal for the code",
         "Use a width that the type has, such as that of float32.";

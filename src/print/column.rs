@@ -40,10 +40,8 @@ impl Reading {
         } else if is(kDLOpaqueHandle) {
             Reading::Handle
         } else {
-            let complex = is(kDLComplex);
-            let half = (kDLFloat as u8, dtype.bits / 2);
-            let (code, bits) = if complex { half } else { (dtype.code, dtype.bits) };
-            Reading::Float { format: float_formats::of(code, bits)?, complex }
+            let format = float_formats::of(dtype.code, dtype.bits)?;
+            Reading::Float { format, complex: dtype::is_complex(dtype.code) }
         })
     }
 }

@@ -11,6 +11,7 @@ use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused, requi
 use super::symbols::Python;
 use super::{stream, wrap};
 use crate::abi::*;
+use crate::dtype;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::Versioned;
 use crate::validate::check_version;
@@ -143,7 +144,7 @@ unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned
     }
     let kind = python.kind(object)?;
     check_negated(python, home, object, &kind)?;
-    Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, home, object, &kind)?)
+    Ok(!dtype::is_complex(code) && !watched(python, home, object, &kind)?)
 }
 
 /// Whether an object requires gradients, by the attributes of PyTorch and Paddle.

@@ -854,3 +854,18 @@ def test_every_python(python, script):
     if version is None:
         pytest.skip(f"{python} does not run, or lacks ctypes")
     assert run(python, script) in ("", f"{version}\n")
+
+
+def test_pairs_of_bfloat16_are_complex_numbers():
+    """dlpack.h's code 18: every part is converted as a bfloat16."""
+    bits = np.random.default_rng(5).integers(0, 1 << 32, 4096, dtype="u4")
+    parts = bits.view(ml_dtypes.bfloat16).astype("f4")
+    tensor = m.from_numpy(bits).view("bcomplex32")
+    wide = m.empty(4096, "complex64")
+    wide[:] = tensor
+    np.testing.assert_array_equal(np.from_dlpack(wide).view("f4"), parts)
+    numbers = np.random.default_rng(6).standard_normal(8192).astype("f4")
+    tensor[:] = m.from_numpy(numbers.view("c8"))
+    assert bits.tobytes() == numbers.astype(ml_dtypes.bfloat16).tobytes()
+    tensor[:] = 1.5 - 2j
+    assert tensor[:2].tolist() == [1.5 - 2j, 1.5 - 2j] and "1.5-2.j" in repr(tensor[:2])

@@ -41,7 +41,7 @@ def test_the_version_is_the_librarys():
 def test_names_are_those_of_the_library():
     for name in dlpack_rs.DTYPES:
         assert dlpack_rs.empty((2,), name).dtype == name
-    codes = {getattr(abi, name) for name in dir(abi) if name.startswith("kDL")}
+    codes = {getattr(abi, name) for name in dir(abi) if name.startswith(("kDL", "DLRS_CODE_"))}
     assert set(dlpack_rs.DEVICES) <= codes
     for code, name in dlpack_rs.DEVICES.items():
         text = (abi._declarations.c_char * 64)()

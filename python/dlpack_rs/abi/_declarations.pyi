@@ -1383,6 +1383,14 @@ DLRS_CALLBACK: Final = 403
 """A callback of the caller reported failure."""
 DLRS_CAPTURING: Final = 604
 """The stream is being captured and the operation cannot be."""
+DLRS_CODE_ASCEND: Final = 21
+"""Device type of `dlpack.h` newer than v1.3: memory of a Huawei Ascend NPU."""
+DLRS_CODE_BCOMPLEX: Final = 18
+"""Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits."""
+DLRS_CODE_TPU: Final = 19
+"""Device type of `dlpack.h` newer than v1.3: memory of a Google TPU."""
+DLRS_CODE_TPU_HOST: Final = 20
+"""Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU."""
 DLRS_COPY_ALLOW_OVERLAP: Final = 1
 """Source and destination may share memory: the result is as if copied through a temporary."""
 DLRS_COPY_ASYNC: Final = 4
@@ -2293,8 +2301,8 @@ class _Library:
 
         Return whether the CPU can access the memory of a device by its address: 1 if so.
 
-        Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. For managed memory
-                   that kernels write, the caller waits for their stream.
+        Device:    CPU, CUDAHost, ROCMHost, CUDAManaged and TPUHost; 0 for any other number. For managed
+                   memory that kernels write, the caller waits for their stream.
         Ownership: nothing is kept.
         Errors:    none.
         Threads:   any.
@@ -2323,8 +2331,8 @@ class _Library:
                    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
                    On any error *out is not modified.
         Threads:   any; independent of the locale.
-        Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Types
-                   unknown to DLPack 1.3 are written "unknown(type=19):0".
+        Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Unknown
+                   types are written "unknown(type=99):0".
 
         Safety:
         See the preface.
@@ -2464,7 +2472,7 @@ class _Library:
                    On any error *out is not modified.
         Threads:   any; independent of the locale.
         Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
-                   other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+                   other than 1 follow as "x4". Unknown codes are written
                    "unknown(code=200)7x3".
 
         Safety:

@@ -375,6 +375,19 @@ class Equal(IntEnum):
     VALUES_OR_NAN = 3
 
 
+class NewerCode(IntEnum):
+    """Dtype code and device types newer than DLPack 1.3."""
+
+    # Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits.
+    BCOMPLEX = 18
+    # Device type of `dlpack.h` newer than v1.3: memory of a Google TPU.
+    TPU = 19
+    # Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU.
+    TPU_HOST = 20
+    # Device type of `dlpack.h` newer than v1.3: memory of a Huawei Ascend NPU.
+    ASCEND = 21
+
+
 class AttachWhen(IntEnum):
     """When what is attached is called."""
 

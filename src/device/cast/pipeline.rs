@@ -34,11 +34,9 @@ impl Kind {
         const INT: u8 = kDLInt as u8;
         const UINT: u8 = kDLUInt as u8;
         const BOOL: u8 = kDLBool as u8;
-        const COMPLEX: u8 = kDLComplex as u8;
         match code {
             INT | UINT => Some(Kind::Int { bits, signed: code == INT }),
             BOOL => Some(Kind::Bool),
-            COMPLEX => float_formats::of(kDLFloat as u8, bits / 2).map(Kind::Float),
             _ => float_formats::of(code, bits).map(Kind::Float),
         }
     }

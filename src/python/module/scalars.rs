@@ -14,6 +14,7 @@ use super::tensor::{This, type_of};
 use super::values;
 use crate::abi::{DLDataTypeCode, DLTensor};
 use crate::device_type;
+use crate::dtype;
 use crate::error::Result;
 use crate::integer_text::signed;
 use crate::python::raise::{is, required, utf8};
@@ -80,7 +81,7 @@ method!(
     /// (2+0j)
     __complex__ as "complex", |this, call| (/ *) {
         match this.live().description().dtype.code {
-            code if code == DLDataTypeCode::kDLComplex as u8 => {
+            code if dtype::is_complex(code) => {
                 only(this, "complex", Python::PyExc_TypeError)
             }
             _ => {

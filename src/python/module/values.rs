@@ -32,8 +32,6 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Result<Owned> {
     const UINT: u8 = DLDataTypeCode::kDLUInt as u8;
     const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
     const BOOL: u8 = DLDataTypeCode::kDLBool as u8;
-    const COMPLEX: u8 = DLDataTypeCode::kDLComplex as u8;
-    const FLOAT: u8 = DLDataTypeCode::kDLFloat as u8;
     let width = u32::from(dtype.bits).clamp(1, 128);
     let bits = bits & (u128::MAX >> (128 - width));
     // SAFETY: attached, by `Python`.
@@ -45,8 +43,8 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Result<Owned> {
             }
             UINT | HANDLE => python.PyLong_FromUnsignedLongLong(bits as u64),
             BOOL => python.PyBool_FromLong((bits != 0).into()),
-            COMPLEX => {
-                let part = |raw: u128| float_formats::decode(FLOAT, dtype.bits / 2, raw as u64);
+            code if dtype::is_complex(code) => {
+                let part = |raw: u128| float_formats::decode(code, dtype.bits, raw as u64);
                 python.PyComplex_FromDoubles(part(bits), part(bits >> (width / 2)))
             }
             code => python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64)),

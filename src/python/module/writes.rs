@@ -67,7 +67,6 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
     const BOOL: u8 = kDLBool as u8;
     const INT: u8 = kDLInt as u8;
     const UINT: u8 = kDLUInt as u8;
-    const COMPLEX: u8 = kDLComplex as u8;
     // SAFETY: the caller's word.
     let (code, bits) = unsafe {
         let float = |value| checked(python, -1.0, value).map(f64::to_bits);
@@ -78,7 +77,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
                 let code = if into.code == INT { kDLInt } else { kDLUInt };
                 (code, [integer(python, &whole, into)?, 0])
             }
-            COMPLEX => {
+            code if dtype::is_complex(code) => {
                 // Python before 3.13 converts to a float first, without the imaginary part.
                 let method = text(python, c"__complex__")?;
                 let found = match Number::of(python, value) {
@@ -297,7 +296,7 @@ unsafe fn number(
     let value_of = |code| unsafe { scalar(python, value, DLDataType { code, ..dtype }) };
     if Number::of(python, value).is_none() {
         // A text can be a whole number, and anything is true, so they are no sign of a number.
-        let sign = if dtype.code == kDLComplex as u8 { kDLComplex } else { kDLFloat };
+        let sign = if dtype::is_complex(dtype.code) { kDLComplex } else { kDLFloat };
         let whole = [kDLBool, kDLInt, kDLUInt].map(|kind| kind as u8);
         match value_of(sign as u8) {
             Ok(found) if !whole.contains(&dtype.code) => return Ok(Some(found)),
