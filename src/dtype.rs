@@ -1,8 +1,8 @@
 //! `DLDataType`: legal bits, sizes, and the name of every type.
 //!
 //! Two levels. *Defined* ([`defined`]): bits and lanes are not 0, so the bytes of an element can
-//! be counted and moved. *Legal* ([`legal`]): the code has a row in [`KINDS`] and the bits are among
-//! those of the row, so the value of an element can be interpreted.
+//! be counted and moved. *Legal* ([`legal`]): the code has a row in [`KINDS`] and the bits are
+//! among those of the row, so the value of an element can be interpreted.
 //!
 //! # Names
 //!

@@ -132,7 +132,8 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
             let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
-            let write = write_tensor(&snapshot, Some(flags), checked, &options).of(Arg::tensor)?;
+            let flags = Some(snapshot.flags);
+            let write = write_tensor(&snapshot, flags, checked, &options).of(Arg::tensor)?;
             write_text(buffer, capacity, nbytes, &mut { write })
         }
     })

@@ -1,6 +1,7 @@
 """Releases: chains of hand-overs of any length, and cycles that the garbage collector must find."""
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -78,7 +79,8 @@ def test_a_chain_of_any_length_is_released_on_a_small_stack(road, order):
     release = ORDERS[order].replace("\n", "\n    ")
     script = CHAIN.format(depth=DEPTH, step=ROADS[road], keep="kept" in release, release=release)
     done = subprocess.run([sys.executable, "-B", "-X", "faulthandler", "-c", script],
-                          cwd=Path(__file__).parent, capture_output=True, text=True)
+                          cwd=Path(__file__).parent, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -149,7 +149,8 @@ def test_copies_of_random_views():
 
 def test_between_processes():
     done = subprocess.run([sys.executable, "-B", EXAMPLES / "processes.py"], capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ("0 [[7.0, 3.0], [8.0, 4.0], [9.0, 5.0]] [[8.0], [4.0]]\n"
                            "True [[7.0, 8.0, 9.0], [3.0, 4.0, 5.0]] 7.0\n")

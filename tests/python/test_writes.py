@@ -414,7 +414,7 @@ def saturated(array, dtype):
                               "f8"), dtype)
 
 
-REAL = [name for name, dtype in ALL.items() if dtype.kind != "c"]
+REAL = [name for name in ALL if "complex" not in name]
 
 
 @pytest.mark.parametrize("target", REAL)

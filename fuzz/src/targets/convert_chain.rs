@@ -54,8 +54,11 @@ struct Machine {
 /// The description of a new tensor.
 fn layout(reader: &mut Reader) -> Layout {
     let shape: Box<[i64]> = (0..reader.below(4)).map(|_| reader.of(&[2, 1, 3, 4, 0])).collect();
-    let flags = reader.below(8) as u64;
-    Layout { dtype: reader.legal_dtype(), flags, strides: compact(&shape), shape }
+    let (flags, dtype) = (reader.below(8) as u64, reader.legal_dtype());
+    // Padding is a property of elements below whole bytes: of others the flag is left out.
+    let whole = (u32::from(dtype.bits) * u32::from(dtype.lanes)).is_multiple_of(8);
+    let flags = if whole { flags & !PADDED } else { flags };
+    Layout { dtype, flags, strides: compact(&shape), shape }
 }
 
 impl Machine {

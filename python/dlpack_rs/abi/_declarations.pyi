@@ -2331,8 +2331,8 @@ class _Library:
                    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
                    On any error *out is not modified.
         Threads:   any; independent of the locale.
-        Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Unknown
-                   types are written "unknown(type=99):0".
+        Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0.
+                   Unknown types are written "unknown(type=99):0".
 
         Safety:
         See the preface.

@@ -97,7 +97,7 @@ fn array_of(this: This) -> Result<Owned> {
 fn bits_of_foreign(tensor: &Snapshot) -> Option<u8> {
     let bits = dtype::padded_bytes(tensor.dtype) * 8;
     let foreign = tensor.dtype.lanes == 1 && dtype_notation::to_kind(tensor.dtype).is_err();
-    (foreign && bits <= 16).then_some(bits as u8)
+    (foreign && (bits <= 16 || dtype::is_complex(tensor.dtype.code))).then_some(bits as u8)
 }
 
 /// The type of ml_dtypes for a tensor's dtype.

@@ -222,6 +222,7 @@ impl Source {
             }
             for (name, source) in [
                 (c"__dlpack__", Source::Protocol),
+                (c"__dlpack_c_exchange_api__", Source::Protocol),
                 (c"__cuda_array_interface__", Source::Protocol),
                 (c"__array_interface__", Source::Protocol),
                 (c"__array__", Source::Array),
