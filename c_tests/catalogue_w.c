@@ -130,7 +130,7 @@ static void w07(void) {
   REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 32, 0), CPU, NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,
-          dlrs_tensor_new(shape, 1, F32, t_device(19, 0), NULL, &out, ERR));
+          dlrs_tensor_new(shape, 1, F32, t_device(99, 0), NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_ID, 4, DLRS_FIELD_DEVICE_ID, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(kDLCPU, 1), NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,

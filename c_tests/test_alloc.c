@@ -195,7 +195,7 @@ static void allocators(void) {
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
-          dlrs_allocator_set((DLDeviceType)19, &allocator, &old, ERR));
+          dlrs_allocator_set((DLDeviceType)99, &allocator, &old, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
           dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));

@@ -115,7 +115,7 @@ static void is_host(void) {
   int32_t type;
   for (type = -2; type < 100; ++type) {
     int host = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost ||
-               type == kDLCUDAManaged;
+               type == kDLCUDAManaged || type == DLRS_CODE_TPU_HOST;
     EQUAL(dlrs_device_is_host(t_device(type, 0)), host);
   }
   EQUAL(dlrs_device_is_host(t_device(INT32_MAX, 0)), 0);

@@ -144,11 +144,11 @@ pub const fn is_subbyte(dtype: DLDataType) -> bool {
     !item_bits(dtype).is_multiple_of(8)
 }
 
-/// The flags of elements of a dtype: padding is a property of those below whole bytes only.
+/// The flags of elements of a dtype: padding is a property of numbers below whole bytes only.
 pub const fn flags_of(dtype: DLDataType, flags: u64) -> u64 {
-    match is_subbyte(dtype) {
-        true => flags,
-        false => flags & !crate::abi::DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+    match dtype.bits.is_multiple_of(8) {
+        false => flags,
+        true => flags & !crate::abi::DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
     }
 }
 

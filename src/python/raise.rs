@@ -59,8 +59,8 @@ pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Whether the exception that is set is told, whatever was asked: KeyboardInterrupt and others that
-/// are no `Exception`, and MemoryError.
+/// Whether the exception that is set is passed on, whatever was asked: KeyboardInterrupt and others
+/// that are no `Exception`, and MemoryError.
 pub fn comes_through(python: Python) -> bool {
     !is(python, Python::PyExc_Exception) || is(python, Python::PyExc_MemoryError)
 }

@@ -55,8 +55,8 @@ struct Machine {
 fn layout(reader: &mut Reader) -> Layout {
     let shape: Box<[i64]> = (0..reader.below(4)).map(|_| reader.of(&[2, 1, 3, 4, 0])).collect();
     let (flags, dtype) = (reader.below(8) as u64, reader.legal_dtype());
-    // Padding is a property of elements below whole bytes: of others the flag is left out.
-    let whole = (u32::from(dtype.bits) * u32::from(dtype.lanes)).is_multiple_of(8);
+    // Padding is a property of numbers below whole bytes: of others the flag is left out.
+    let whole = dtype.bits.is_multiple_of(8);
     let flags = if whole { flags & !PADDED } else { flags };
     Layout { dtype, flags, strides: compact(&shape), shape }
 }
