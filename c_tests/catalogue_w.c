@@ -124,7 +124,7 @@ static void w07(void) {
   long calls = inject_calls();
   t_result(&out);
   REFUSED(DLRS_DTYPE_CODE, 3, DLRS_FIELD_DTYPE_CODE, -1,
-          dlrs_tensor_new(shape, 1, t_dtype(18, 32, 1), CPU, NULL, &out, ERR));
+          dlrs_tensor_new(shape, 1, t_dtype(22, 32, 1), CPU, NULL, &out, ERR));
   REFUSED(DLRS_DTYPE_BITS, 3, DLRS_FIELD_DTYPE_BITS, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 31, 1), CPU, NULL, &out, ERR));
   REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,

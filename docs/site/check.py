@@ -31,7 +31,7 @@ QUESTIONS = (
     ("read-only data", "howto/read_only.html#read-only-data",
      ("DLPACK_FLAG_BITMASK_READ_ONLY", "DLRS_LEGACY_COPY")),
     ("round trips through JAX", "howto/read_only.html#round-trips-through-jax-and-tensorflow",
-     ("legacy_writable=True",)),
+     ("prepare(x, \"jax\"",)),
     ("between processes", "howto/processes.html#between-processes",
      ("F_SEAL_SHRINK", "MSG_CTRUNC", "track=False", "buffer_callback")),
     ("static on Windows", "howto/linking.html#static-on-windows", ("DLRS_STATIC",)),
