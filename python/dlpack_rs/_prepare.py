@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def prepare(x: Any, consumer: str, /, *, drop_read_only: bool = False) -> tuple[Tensor, str]:
-    """Return x as a tensor that a framework's from_dlpack takes, and in one line what was done for it.
+    """Return x as a tensor that a framework's from_dlpack takes, and a line that says how.
 
     The tensor shares x's memory where the framework takes it as it is, and otherwise is a compact
     copy on the same device, aligned to 256 bytes. Read-only data is copied for a framework that

@@ -18,7 +18,6 @@ use super::chain::Chain;
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
-
 use crate::validate::{Plain, Rank};
 use crate::{dtype, platform};
 
