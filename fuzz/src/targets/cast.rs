@@ -8,6 +8,7 @@ use crate::layout::{copy_bits, covered, shape, strides};
 use crate::{Layout, Reader, call};
 use dlpack_rs::abi::*;
 use dlpack_rs::capi::cast::*;
+use dlpack_rs::dtype::DLRS_CODE_BCOMPLEX;
 use dlpack_rs::error::Status::*;
 
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
@@ -107,7 +108,7 @@ fn check_strided(reader: &mut Reader, source: &View, result: &View) {
 fn fits_double(dtype: DLDataType) -> bool {
     match dtype.code {
         0 | 1 => dtype.bits <= 32,
-        3 | 5 | 6 => false,
+        3 | 5 | 6 | DLRS_CODE_BCOMPLEX => false,
         _ => dtype.lanes == 1,
     }
 }
