@@ -110,6 +110,27 @@ def test_inconsistent_pickles(kind, words, arguments):
     refuses(kind, words, m.Tensor._rebuild, *arguments)
 
 
+@pytest.mark.parametrize("name", ["uint8", "float32", "int4"])
+def test_rebuilt_elements_that_overlap_are_read_only(name):
+    """Any description that a pickle may hold is refused, or read-only, or of separate elements."""
+    rng, kinds = np.random.default_rng(5), set()
+    for _ in range(2000):
+        ndim = int(rng.integers(1, 4))
+        shape = [int(n) for n in rng.integers(0, 4, ndim)]
+        strides = [int(n) for n in rng.integers(-3, 5, ndim)]
+        try:
+            t = m.Tensor._rebuild(bytearray(64), name, shape, strides, 0)
+        except (ValueError, BufferError):
+            kinds.add("refused")
+            continue
+        places = [sum(i * s for i, s in zip(index, strides)) for index in np.ndindex(*shape)]
+        apart = len(set(places)) == len(places)
+        assert apart or t.readonly, (shape, strides)
+        assert not apart or not t.readonly, (shape, strides)
+        kinds.add("apart" if apart else "read-only")
+    assert kinds == {"refused", "apart", "read-only"}
+
+
 def test_what_cannot_be_pickled():
     device = m.from_dlpack(Forger(setting("device.device_type", 2)))
     refuses(TypeError, r"'cuda:0'.*to\('cpu'\)", pickle.dumps, device)

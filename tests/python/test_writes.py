@@ -146,6 +146,55 @@ KINDS = [int, float, np.int64, np.uint64, np.float64, np.float32, Decimal, Fract
          lambda x: type("Sub", (int,), {})(x)]
 
 
+def rounded(x, digits):
+    """The nearest integer with so many binary digits, the even one of two: by integers alone."""
+    unit = 1 << max(abs(x).bit_length() - digits, 0)
+    whole, rest = divmod(abs(x), unit)
+    up = 2 * rest > unit or 2 * rest == unit and whole % 2 == 1
+    return (whole + up) * unit * (1 if x > 0 else -1)
+
+
+class Whole:
+    """What is an integer by __index__ alone."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __index__(self):
+        return self.x
+
+
+@pytest.mark.parametrize("name, part, digits", [
+    ("float16", "float16", 11), ("float32", "float32", 24), ("float64", "float64", 53),
+    ("bfloat16", "bfloat16", 8), ("complex64", "float32", 24), ("complex128", "float64", 53),
+    ("bcomplex32", "bfloat16", 8), ("float8_e5m2", "float8_e5m2", 3)])
+def test_integers_are_rounded_once(name, part, digits):
+    """On every road, near the middle of two neighbours and of two doubles, and exactly there."""
+    rng = np.random.default_rng(11)
+    most = int(float(ml_dtypes.finfo(part).max))
+    for _ in range(300):
+        bits = int(rng.integers(2, 200))
+        x = int(rng.integers(1 << 53, 1 << 54)) << max(bits - 54, 0) >> max(54 - bits, 0)
+        unit = 1 << max(x.bit_length() - digits, 0)
+        x = x // unit * unit + unit // 2 + int(rng.integers(-1, 2)) * int(rng.integers(0, 3))
+        x *= int(rng.choice([-1, 1]))
+        due = rounded(x, digits)
+        if x == 0 or abs(due) > most:
+            continue
+        numbers = [x, Whole(x)]
+        numbers += [kind(x) for kind in (np.int64, np.uint64)
+                    if np.iinfo(kind).min <= x <= np.iinfo(kind).max]
+        for number in numbers:
+            filled, assigned = m.empty(1, name), m.zeros(2, name)
+            filled.fill(number)
+            assigned[1] = number
+            made = [filled, assigned[1], m.full((), number, name)]
+            if not isinstance(number, Whole):
+                made.append(m.asarray([[number]], dtype=name))
+            for t in made:
+                assert complex(t.item()) == complex(due), (name, type(number), x)
+
+
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

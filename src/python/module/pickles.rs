@@ -16,11 +16,13 @@ use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
+use crate::overlap::Verdict;
 use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::block::Block;
 use crate::tensor::{convert, share, view};
 use crate::validate::Snapshot;
+use crate::view::sharing;
 
 const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
@@ -173,7 +175,8 @@ method!(
     }
 );
 
-/// Reads a pickle's description of elements, which must be inside the given memory.
+/// Reads a pickle's description of elements, which must be inside the given memory. Those that may
+/// overlap are read-only.
 ///
 /// # Safety
 /// The objects are live.
@@ -214,6 +217,11 @@ unsafe fn describe(
             let error = error("the elements are not all in the buffer, bytes");
             return Err(error.value(high).limit(nbytes as i64));
         }
+    }
+    // Of elements that may share memory a write to one changes others.
+    match sharing::self_verdict(out.shape(), out.strides(), out.slot_bits()) {
+        Verdict::Disjoint => {}
+        _ => out.flags |= READ_ONLY,
     }
     Ok(())
 }

@@ -39,6 +39,9 @@ symbols! {
         fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
         fn PyObject_Format(object: *mut PyObject, spec: *mut PyObject) -> *mut PyObject;
         fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
+        fn PyObject_RichCompareBool(
+            a: *mut PyObject, b: *mut PyObject, order: c_int
+        ) -> c_int;
         fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
         fn PyComplex_RealAsDouble(object: *mut PyObject) -> f64;
         fn PyComplex_ImagAsDouble(object: *mut PyObject) -> f64;

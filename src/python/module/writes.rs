@@ -4,6 +4,8 @@
 //! anything else is taken in as by `asarray`, broadcast as NumPy does, and copied, or converted as
 //! by `astype`.
 
+use core::ffi::c_int;
+
 use super::arguments::{self, Call, LIST, Number, TUPLE, method};
 use super::failure::{checked, done, none, refused, slot, truth, wrong};
 use super::numpy::{call_method, call_numpy};
@@ -87,14 +89,58 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
                 let own = found.map(|_| call_method(python, value, c"__complex__", &[]));
                 let own = own.transpose()?;
                 let value = own.as_ref().map_or(value, Owned::as_ptr);
-                let real = float(python.PyComplex_RealAsDouble(value))?;
+                let real = checked(python, -1.0, python.PyComplex_RealAsDouble(value))?;
+                let real = to_odd(python, value, real, into)?.to_bits();
                 let imaginary = float(python.PyComplex_ImagAsDouble(value))?;
                 (kDLComplex, [real, imaginary])
             }
-            _ => (kDLFloat, [float(python.PyFloat_AsDouble(value))?, 0]),
+            _ => {
+                let nearest = checked(python, -1.0, python.PyFloat_AsDouble(value))?;
+                (kDLFloat, [to_odd(python, value, nearest, into)?.to_bits(), 0])
+            }
         }
     };
     Ok(Scalar { bits, dtype: wide(code) })
+}
+
+/// The double that stands for an integer: the nearest one or, where that is another number and a
+/// narrower dtype will round it again, the one beside the integer whose last bit is 1. Rounding
+/// that gives what rounding the integer would.
+///
+/// # Safety
+/// `value` is a live object, and `nearest` what Python converts it to.
+unsafe fn to_odd(
+    python: Python,
+    value: *mut PyObject,
+    nearest: f64,
+    into: DLDataType,
+) -> Result<f64> {
+    const EXACT: f64 = (1u64 << 53) as f64; // every integer up to it is a double
+    const LESS: c_int = 0; // Py_LT
+    const GREATER: c_int = 4; // Py_GT
+    let widest = u16::from(into.bits) >= if dtype::is_complex(into.code) { 128 } else { 64 };
+    let bits = nearest.to_bits();
+    // SAFETY: live objects.
+    unsafe {
+        if nearest.abs() <= EXACT || widest || bits & 1 == 1 || python.PyIndex_Check(value) == 0 {
+            return Ok(nearest);
+        }
+        let whole = required(python.PyNumber_Index(value))?;
+        let double = required(python.PyFloat_FromDouble(nearest))?;
+        let is = |order| {
+            let found = python.PyObject_RichCompareBool(whole.as_ptr(), double.as_ptr(), order);
+            checked(python, -1, found).map(|found| found == 1)
+        };
+        let (outwards, inwards) = if nearest > 0.0 { (GREATER, LESS) } else { (LESS, GREATER) };
+        let beside = if is(outwards)? {
+            bits + 1
+        } else if is(inwards)? {
+            bits - 1
+        } else {
+            bits
+        };
+        Ok(f64::from_bits(beside))
+    }
 }
 
 /// The low bits of an `int` that fits in an integer dtype.
