@@ -6,7 +6,7 @@ PYTHON ?= python3
 export CARGO_TARGET_DIR = $(CURDIR)/target
 LIB = target/lib
 INCLUDE = target/include
-SONAME := $(shell cdylib/soname.sh)
+SONAME := $(shell crates/cdylib/soname.sh)
 # Named in every build of the library: a target out of cargo's configuration or CARGO_BUILD_TARGET
 # would put it elsewhere, and an older one would be taken for it.
 HOST = $(shell PATH='$(PATH)' $(CARGO) -vV | sed -n 's/^host: //p')
@@ -45,7 +45,7 @@ build: setup  ## build the release library; leaves target/lib, target/include; F
 	@ln -sfn ../../include $(INCLUDE)/dlpack
 	@for name in libdlpack_rs.so $(SONAME); do \
 	  ln -sf ../../$(MODULE)/$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
-	@cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
+	@crates/cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
 
 # With sudo, what is built is built as the one who called it: Rust is theirs, and so is target/.
 AS_CALLER = $(if $(SUDO_USER),$(if $(filter $(SUDO_USER),$(shell stat -c %U .)),\
@@ -83,7 +83,7 @@ TESTS = \
 	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \
-	"headers/check.sh" \
+	"crates/headers/check.sh" \
 	"tests/lint.sh" \
 	"c_tests/consumers.sh" \
 	"tests/gpu/kernels.sh" \
@@ -147,7 +147,7 @@ sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust addr
 miri:  ## the core under Miri, by both of Rust's aliasing models, where a nightly toolchain has it
 	tests/miri.sh
 
-coverage: build  ## which lines of src/ the C and Python tests run; writes target/coverage
+coverage: build  ## which lines the C and Python tests run; writes target/coverage
 	tests/coverage.sh
 
 mutants: setup  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"

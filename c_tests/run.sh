@@ -20,7 +20,7 @@ ln -s "$here" c_tests
 # The programs need the SONAME, which a build folder may lack.
 mkdir lib
 cp "$libdir/libdlpack_rs.so" lib/libdlpack_rs.so || exit 2
-ln -s libdlpack_rs.so "lib/$("$here/../cdylib/soname.sh")"
+ln -s libdlpack_rs.so "lib/$("$here/../crates/cdylib/soname.sh")"
 export LD_RUN_PATH="$work/lib"
 link="-Llib -ldlpack_rs -ldl -lpthread"
 passed=0

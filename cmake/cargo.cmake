@@ -107,7 +107,7 @@ else()
   list(APPEND _dlrs_commands COMMAND "${CMAKE_COMMAND}" -E env "CC=${_dlrs_cc}"
     "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}" VISIBILITY=${_dlrs_visibility}
     "DLRS_FEATURES=${_dlrs_feature_names}"
-    sh "${PROJECT_SOURCE_DIR}/cdylib/static.sh" "${_dlrs_cargo_out}/${DLPACK_RS_STATIC}"
+    sh "${PROJECT_SOURCE_DIR}/crates/cdylib/static.sh" "${_dlrs_cargo_out}/${DLPACK_RS_STATIC}"
     "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
   list(APPEND _dlrs_staged "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
 endif()

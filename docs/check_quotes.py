@@ -41,7 +41,7 @@ WORDS = {
 # Scripts that make pages of data files, and compare them with `--check`.
 GENERATORS = ["benches/page.py", "platforms/page.py", "tests/interop/report.py",
               "tests/interop/conform.py"]
-WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests",
+WORDS_IN = ["src", "crates", "include", "docs", "python", "conform", "examples", "c_tests",
             "tests", "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
 

@@ -135,7 +135,7 @@ one_target() { # one_target TARGET
 
 find_rust
 need readelf:binutils qemu-s390x:qemu-user
-soname=$(cdylib/soname.sh)
+soname=$(crates/cdylib/soname.sh)
 [ $# -gt 0 ] || set -- aarch64 i686 armv7 s390x powerpc64
 if [ $# -eq 1 ]; then
   describe "$1"

@@ -15,7 +15,7 @@ make_library() {
   cp "$out/libdlpack_rs.so" "$out/libcopy.so"
   soname=$(readelf -d "$out/libdlpack_rs.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
   ln -sf libdlpack_rs.so "$out/$soname"
-  CC=musl-gcc cdylib/static.sh "$target_dir/$triple/release/libdlpack_rs.a" "$out/libdlpack_rs.a"
+  CC=musl-gcc crates/cdylib/static.sh "$target_dir/$triple/release/libdlpack_rs.a" "$out/libdlpack_rs.a"
 }
 lean() { # law 6: no thread-local storage, nothing that only a panic needs, nothing of glibc
   readelf -Wd "$out/libdlpack_rs.so" | grep -F NODELETE

@@ -41,7 +41,7 @@ make_library() {
   build $triple $gnu-gcc
   cp "$target_dir/$triple/release/dlpack_rs.dll" "$target_dir/$triple/release/libdlpack_rs.dll.a" \
     "$out/"
-  CC=$gnu-gcc OBJCOPY=$gnu-objcopy AR=$gnu-ar cdylib/static.sh \
+  CC=$gnu-gcc OBJCOPY=$gnu-objcopy AR=$gnu-ar crates/cdylib/static.sh \
     "$target_dir/$triple/release/libdlpack_rs.a" "$out/libdlpack_rs.a"
   cp "$out/dlpack_rs.dll" "$out/copy.dll"
 }

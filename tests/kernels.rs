@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use dlpack_rs::device::gpu::kernels::{KernelArgs, Launch};
-use dlpack_rs::device::gpu::launches::Launches;
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::gpu::kernels::{KernelArgs, Launch};
+use dlpack_rs::gpu::launches::Launches;
+use dlpack_rs::plan::{Dim, Item, Plan};
 use model::{Case, Random, Run, case, memory};
 
 #[path = "engine/model.rs"]

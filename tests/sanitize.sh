@@ -190,7 +190,7 @@ for kind in "$@"; do
     valgrind) in_valgrind ;;
     address | thread)
       find_rust
-      soname=$(cdylib/soname.sh)
+      soname=$(crates/cdylib/soname.sh)
       llvm=$("$RUSTC" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
       clang=clang-$llvm clangxx=clang++-$llvm
       need "$clang:$clang" "$clangxx:$clang" nm:binutils

@@ -40,7 +40,7 @@ static unsigned __byte_perm(unsigned low, unsigned high, unsigned pick) {
 #endif
 
 namespace kernels {
-#include "../../src/device/gpu/kernels.cu"
+#include "../../crates/gpu/src/kernels.cu"
 }
 using kernels::Args;
 

@@ -1,14 +1,14 @@
 //! Random copies, an oracle that copies one bit at a time, and memory between guard pages.
 use std::alloc::{Layout, alloc_zeroed};
 
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::plan::{Dim, Item, Plan};
 
 const PAGE: usize = 4096;
 
 /// Carries out a plan.
 pub trait Run {
     /// # Safety
-    /// As for `dlpack_rs::device::cpu::copy`.
+    /// As for `dlpack_rs::cpu::copy`.
     unsafe fn run(&self, plan: &Plan);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the driver declarations of src/device/gpu with the vendors' headers.
+"""Compares the driver declarations of crates/gpu/src with the vendors' headers.
 
     declarations.py cuda|hip INCLUDE
 
@@ -20,7 +20,7 @@ GPU = Path(__file__).resolve().parents[2] / "src" / "device" / "gpu"
 HEADERS = {"cuda": ["cuda.h"], "hip": ["hip/hip_runtime_api.h", "hip/hiprtc.h"]}
 # NVIDIA's with the names that older programs are linked to.
 DEFINES = {"cuda": "-D__CUDA_API_VERSION_INTERNAL", "hip": "-D__HIP_PLATFORM_AMD__"}
-# In the order of their members; the first is the name in src/device/gpu.
+# In the order of their members; the first is the name in crates/gpu/src.
 STRUCTS = {
     "cuda": {
         "Copy2d": ("CUDA_MEMCPY2D", "srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch "
