@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs every check of the headers: one line per check, then a count. The output of a failed check
 # precedes its line. Needs cargo, gcc, g++, clang, binutils and python3 with venv.
-CDPATH='' cd "$(dirname "$0")/.." || exit 1
+CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 

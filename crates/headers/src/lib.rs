@@ -32,7 +32,7 @@ pub fn committed(name: &str) -> PathBuf {
 
 /// Generates the text of the header `name`.
 pub fn generate(name: &str) -> Result<String> {
-    let template = read(&root().join("headers").join(format!("{name}.in")))?;
+    let template = read(&root().join("crates/headers").join(format!("{name}.in")))?;
     template::expand(&root(), &template).map_err(|e| format!("{name}: {e}"))
 }
 

@@ -229,7 +229,7 @@ const VALUES: [(&str, &str, &str); 21] = [
     ("memory.rs", "GLOBAL", "CUmemAttach_flags_enum_CU_MEM_ATTACH_GLOBAL"),
     ("backend.rs", "NONBLOCKING", "hipStreamNonBlocking"),
     ("backend.rs", "NONBLOCKING", "CUstream_flags_enum_CU_STREAM_NON_BLOCKING"),
-    ("mod.rs", "DISABLE_TIMING", "CUevent_flags_enum_CU_EVENT_DISABLE_TIMING"),
+    ("lib.rs", "DISABLE_TIMING", "CUevent_flags_enum_CU_EVENT_DISABLE_TIMING"),
     ("rocm.rs", "BY_ADDRESS", "hipMemcpyKind_hipMemcpyDefault"),
 ];
 
