@@ -62,7 +62,7 @@ install-build: setup
 	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo
 
 uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is set
-	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P cmake/uninstall.cmake
+	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P packaging/cmake/uninstall.cmake
 
 packages: setup  ## release archives, .deb and the recipes of package managers, each tried (docs/packages.md)
 	packaging/run.sh $(PACKAGES)
@@ -176,7 +176,7 @@ docs: build  ## build the site of docs/ into target/site, and check it
 	docs/site/build.sh $(INCLUDE) $(LIB)
 
 test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
-	platforms/windows.sh
+	packaging/platforms/windows.sh
 
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
 	c_tests/gpu/device.sh cuda test
@@ -192,7 +192,7 @@ bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy; docs/benchm
 	c_tests/gpu/device.sh rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)
-	platforms/cross.sh
+	packaging/platforms/cross.sh
 
 test-avx512: setup  ## the engine on an emulated AVX-512 processor (docs/testing.md)
 	tests/avx512/run.sh

@@ -5,7 +5,7 @@
 # What a processor does not have is not run: the level of instructions is the machine's.
 # Leaves target/coverage/report.txt (a line per file), lines.lcov and uncovered.txt (what was not
 # run, longest first). One line a row; then the totals; the last: `coverage: N passed, M failed`.
-. "$(dirname "$0")/../platforms/common.sh"
+. "$(dirname "$0")/../packaging/platforms/common.sh"
 need rustc:rustup gcc:gcc g++:g++ python3:python3
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 need "llvm-profdata-$llvm:llvm-$llvm" "llvm-cov-$llvm:llvm-$llvm"

@@ -9,7 +9,7 @@
 # LLVM version that the Rust compiler has. For the C tests `core` is compiled with the sanitizer, so
 # a Rust compiler with the sources of its standard library is needed, and for the Rust tests one
 # that brings the runtime, which is rustup's. One line a row; the last: `sanitize: N passed, M failed`.
-. "$(dirname "$0")/../platforms/common.sh"
+. "$(dirname "$0")/../packaging/platforms/common.sh"
 [ $# -gt 0 ] || set -- rust valgrind address thread
 
 rust=$(command -v rustc)

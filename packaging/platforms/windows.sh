@@ -183,7 +183,7 @@ msvc_library() {
   import_library kernel32 KERNEL32.dll '^[A-Z]'
   import_library vcruntime VCRUNTIME140.dll '^mem'
   import_library ucrt ucrtbase.dll '^[a-ln-z]|^malloc'
-  clang --target=$triple -c platforms/msvc_crt.c -o "$msvc/crt.obj"
+  clang --target=$triple -c packaging/platforms/msvc_crt.c -o "$msvc/crt.obj"
   lld-link /lib "$msvc/crt.obj" "/out:$msvc/msvcrt.lib"
   cp "$msvc/msvcrt.lib" "$msvc/legacy_stdio_definitions.lib" # which the crate `libc` names
   CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_RUSTFLAGS="-Lnative=$msvc" build $triple lld-link
@@ -241,7 +241,7 @@ for source in $(programs) $(cxx_programs); do
 done
 row "lifecycle.c, LoadLibrary and FreeLibrary" lifecycle
 row "test_engine.c, static library" static_program "$tests/test_engine.c"
-row "find_package with cmake/mingw-toolchain.cmake" cmake_package
+row "find_package with packaging/cmake/mingw-toolchain.cmake" cmake_package
 row "MSVC: layout tables by clang" msvc_layouts
 row "MSVC: dlpack_rs.dll and its import library, by LLVM's linker" msvc_library
 $worked || { totals windows; exit 1; }

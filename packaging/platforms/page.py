@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/platforms.md from platforms/results.json, which is edited by hand after
+"""Writes the table of docs/platforms.md from results.json beside it, which is edited by hand after
 the scripts of this folder have run.
 
     page.py            writes it
@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/platforms.md"
 TABLE = re.compile(r"(<!-- results -->\n).*?(<!-- /results -->)", re.S)
 COLUMNS = {"laws": "file", "C": "C tests", "C++": "C++ tests", "static": "static library",
@@ -30,13 +30,13 @@ def table(targets):
 
 
 def main(options):
-    targets = json.loads((ROOT / "platforms/results.json").read_text())["targets"]
+    targets = json.loads((ROOT / "packaging/platforms/results.json").read_text())["targets"]
     text = PAGE.read_text()
     made = TABLE.sub(lambda found: found[1] + table(targets) + found[2], text)
     if "--check" not in options:
         PAGE.write_text(made)
     elif made != text or not TABLE.search(text):
-        print("FAIL  docs/platforms.md is not what platforms/page.py makes of results.json")
+        print("FAIL  docs/platforms.md is not what packaging/platforms/page.py makes of results.json")
         return 1
     return 0
 

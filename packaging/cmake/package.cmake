@@ -43,7 +43,7 @@ file(RELATIVE_PATH DLPACK_RS_PC_UP "/${DLPACK_RS_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" DLPACK_RS_UP "${DLPACK_RS_UP}")
 string(REGEX REPLACE "/$" "" DLPACK_RS_PC_UP "${DLPACK_RS_PC_UP}")
 foreach(_dlrs_file IN ITEMS dlpack_rsConfig dlpack_rsTargets)
-  configure_file("cmake/${_dlrs_file}.cmake.in"
+  configure_file("packaging/cmake/${_dlrs_file}.cmake.in"
     "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}.cmake" @ONLY)
 endforeach()
 # A range says itself what is compatible.
@@ -57,7 +57,7 @@ function(_dlrs_version_file package version compatible)
     "if(PACKAGE_FIND_VERSION_RANGE)\n${range}\nelse()\n${one}\nendif()\n")
 endfunction()
 foreach(_dlrs_file IN ITEMS dlpack_rsLayout.cmake layout_check.c)
-  configure_file("cmake/${_dlrs_file}" "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}" COPYONLY)
+  configure_file("packaging/cmake/${_dlrs_file}" "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}" COPYONLY)
 endforeach()
 set(_dlrs_compatible SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
@@ -70,7 +70,7 @@ if(DLPACK_RS_INSTALL_DLPACK_H)
   file(STRINGS include/dlpack.h _dlrs_lines REGEX "^#define DLPACK_M[AJINOR]+_VERSION [0-9]+$")
   string(REGEX MATCHALL "[0-9]+" _dlrs_numbers "${_dlrs_lines}")
   list(JOIN _dlrs_numbers "." _dlrs_dlpack_version)
-  configure_file(cmake/dlpackConfig.cmake.in "${_dlrs_cmakedir}/dlpack/dlpackConfig.cmake" @ONLY)
+  configure_file(packaging/cmake/dlpackConfig.cmake.in "${_dlrs_cmakedir}/dlpack/dlpackConfig.cmake" @ONLY)
   _dlrs_version_file(dlpack "${_dlrs_dlpack_version}" SameMajorVersion)
 endif()
 
@@ -92,7 +92,7 @@ endif()
 foreach(_dlrs_definition IN LISTS _dlrs_definitions)
   string(APPEND _dlrs_pc_cflags " -D${_dlrs_definition}")
 endforeach()
-configure_file(cmake/dlpack_rs.pc.in
+configure_file(packaging/cmake/dlpack_rs.pc.in
   "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/pkgconfig/dlpack_rs.pc" @ONLY)
 
 # find_package(dlpack_rs) with dlpack_rs_DIR or CMAKE_PREFIX_PATH set to the build tree itself.

@@ -1,8 +1,8 @@
 # Cross-compiling for 64-bit Windows with mingw-w64 (Debian: gcc-mingw-w64-x86-64):
-#   cmake -S . -B build -DCMAKE_TOOLCHAIN_FILE=cmake/mingw-toolchain.cmake
+#   cmake -S . -B build -DCMAKE_TOOLCHAIN_FILE=packaging/cmake/mingw-toolchain.cmake
 # For projects that use the library and for the library itself, which cargo must then build for
 # the Rust target below: install it (rustup target add x86_64-pc-windows-gnu), or hand cargo the
-# sources of `core`, as platforms/windows.sh does:
+# sources of `core`, as packaging/platforms/windows.sh does:
 #   RUSTC_BOOTSTRAP=1 cmake ... "-DDLPACK_RS_CARGO_FLAGS=-Zbuild-std=core"
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)

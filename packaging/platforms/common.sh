@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: tools, rows, and the C test programs.
 # shellcheck shell=bash
 set -uo pipefail
-root=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
+root=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 target_dir=${CARGO_TARGET_DIR:-$root/target}
 tests=${DLRS_C_TESTS:-$root/c_tests}
