@@ -49,7 +49,7 @@ else
     "-DDLPACK_RS_CARGO_FLAGS=-Zbuild-std=core")
   run+=(RUSTC_BOOTSTRAP=1)
   case $triple in
-  *-windows-*) options+=("-DCMAKE_TOOLCHAIN_FILE=$root/cmake/mingw-toolchain.cmake") ;;
+  *-windows-*) options+=("-DCMAKE_TOOLCHAIN_FILE=$root/packaging/cmake/mingw-toolchain.cmake") ;;
   *-musl) options+=("-DCMAKE_C_COMPILER=$(command -v musl-gcc)") ;;
   *) options+=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$processor"
     "-DCMAKE_C_COMPILER=$(command -v $gnu-gcc)") ;;
