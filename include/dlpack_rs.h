@@ -203,7 +203,7 @@ enum dlrs_status_code {
   DLRS_OFFSET = 211,
   /** The first element is not aligned as required. */
   DLRS_MISALIGNED = 212,
-  /** The dtype code is not one of DLPack 1.3. */
+  /** The dtype code is not known. */
   DLRS_DTYPE_CODE = 213,
   /** The dtype's bits are not legal for its code. */
   DLRS_DTYPE_BITS = 214,
@@ -211,7 +211,7 @@ enum dlrs_status_code {
   DLRS_DTYPE_LANES = 215,
   /** An element of a packed sub-byte tensor would start inside a byte. */
   DLRS_SUBBYTE = 216,
-  /** The device type is not one of DLPack 1.3, or the function does not support it. */
+  /** The device type is not known, or the function does not support it. */
   DLRS_DEVICE_TYPE = 217,
   /** The device ordinal is negative, or does not exist. */
   DLRS_DEVICE_ID = 218,
@@ -899,7 +899,7 @@ dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
  *            free_fn is not called.
  * Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
- *            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
+ *            DLRS_FLAGS: flags has unknown bits.
  *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
  *            DLRS_NOMEM: no memory for the header.
  * Threads:   any.
@@ -936,7 +936,7 @@ enum dlrs_level {
   DLRS_LEVEL_STRUCT = 1,
   /** Also every element has an address: sizes, strides, data and byte_offset. */
   DLRS_LEVEL_LAYOUT = 2,
-  /** Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
+  /** Also everything is known and valid: dtype, device, flags, strides given, whole bytes. */
   DLRS_LEVEL_STRICT = 3,
   /** Also the device's driver, if it can tell, reports the kind of memory that the tensor has. */
   DLRS_LEVEL_DEVICE = 4,
@@ -2185,7 +2185,7 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
  *            DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
  *            DLRS_MISALIGNED_STRUCT: shape. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
- *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
+ *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): unknown, or not of the code.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
  *            pinned and managed memory. DLRS_SHAPE_NEG: an extent.
  *            DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones
@@ -3035,7 +3035,10 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 /** Source and destination may share memory: the result is as if copied through a temporary. */
 #define DLRS_COPY_ALLOW_OVERLAP (1U << 0U)
 
-/** Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
+/**
+ * Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
+ * flags must be known.
+ */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
 
 /**

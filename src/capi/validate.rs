@@ -55,7 +55,7 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
 ///            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
 ///            DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
 ///            DLRS_MISALIGNED_STRUCT: shape. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
-///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
+///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): unknown, or not of the code.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
 ///            pinned and managed memory. DLRS_SHAPE_NEG: an extent.
 ///            DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones

@@ -22,7 +22,7 @@ const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 ///            free_fn is not called.
 /// Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
-///            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
+///            DLRS_FLAGS: flags has unknown bits.
 ///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
 ///            DLRS_NOMEM: no memory for the header.
 /// Threads:   any.

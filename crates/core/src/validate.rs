@@ -32,7 +32,7 @@ pub enum Level {
     DLRS_LEVEL_STRUCT = 1,
     /// Also every element has an address: sizes, strides, data and byte_offset.
     DLRS_LEVEL_LAYOUT = 2,
-    /// Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes.
+    /// Also everything is known and valid: dtype, device, flags, strides given, whole bytes.
     DLRS_LEVEL_STRICT = 3,
     /// Also the device's driver, if it can tell, reports the kind of memory that the tensor has.
     DLRS_LEVEL_DEVICE = 4,
@@ -43,8 +43,10 @@ pub enum Level {
 pub struct Rules {
     /// Every element has an address.
     pub layout: bool,
-    /// Flags, dtype and device are known to DLPack 1.3.
+    /// Flags and device are known.
     pub known: bool,
+    /// The dtype is known, with bits that its code may have.
+    pub legal: bool,
     /// The ordinal is 0 for all memory that the host can access.
     pub host_ids: bool,
     /// Strides are given where the tensor's version requires it.
@@ -63,6 +65,7 @@ impl Rules {
         Rules {
             layout: n >= 2,
             known: strict,
+            legal: strict,
             host_ids: strict,
             strides_given: strict,
             whole_bytes: strict,
@@ -75,9 +78,9 @@ impl Rules {
         Rules { strides_given: false, host_ids: false, ..Rules::of(level) }
     }
     /// Requirements of a copy: sub-byte elements may start at any bit.
-    pub const COPY: Rules = Rules { known: true, ..Rules::of(Level::DLRS_LEVEL_LAYOUT) };
-    /// Requirements of a copy of elements as raw bytes: their size only.
-    pub const RAW: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    pub const COPY: Rules = Rules { legal: true, ..Rules::RAW };
+    /// Requirements of a copy of elements as raw bytes: of their dtype, the size only.
+    pub const RAW: Rules = Rules { known: true, ..Rules::of(Level::DLRS_LEVEL_LAYOUT) };
 }
 
 const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY
@@ -334,8 +337,10 @@ impl Snapshot {
         }
         dtype::defined(tensor.dtype)?;
         self.flags = dtype::flags_of(tensor.dtype, flags);
-        if rules.known {
+        if rules.legal {
             dtype::legal(tensor.dtype)?;
+        }
+        if rules.known {
             let check =
                 if rules.host_ids { device_type::check_strictly } else { device_type::check };
             check(tensor.device)?;
@@ -352,7 +357,11 @@ impl Snapshot {
     pub fn check(&mut self, rules: Rules) -> Result<()> {
         if rules.known {
             check_flags(self.flags)?;
+        }
+        if rules.legal {
             dtype::legal(self.dtype)?;
+        }
+        if rules.known {
             device_type::check(self.device)?;
         }
         if rules.layout { self.check_layout(rules) } else { Ok(()) }

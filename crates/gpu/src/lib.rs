@@ -146,7 +146,8 @@ impl Gpu {
         }
         let (device, pinned, managed) = match self.0.vendor() {
             Vendor::Cuda => (is(kDLCUDA), is(kDLCUDAHost), is(kDLCUDAManaged)),
-            Vendor::Rocm => (is(kDLROCM), is(kDLROCMHost), -1),
+            // Without a type of its own for managed memory: see `device`.
+            Vendor::Rocm => (is(kDLROCM), is(kDLROCMHost), is(kDLROCMHost)),
         };
         match device_type {
             code if code == device => Some(Memory::Device),

@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use headers::{committed, first_difference};
-use support::{run, scratch, tool, upstream};
+use support::{run, scratch, tool, try_run, upstream};
 
 /// Upstream's v1.3 with comments removed, as gcc writes it.
 const DECLARATIONS_SHA256: &str =
@@ -28,6 +28,29 @@ fn dlpack_h_is_upstreams_without_the_comments() {
     std::fs::write(&file, ours).expect("the build folder can be written");
     let sum = run(tool("sha256sum", "coreutils").arg(file));
     assert!(sum.starts_with(DECLARATIONS_SHA256), "sha256 of the declarations: {sum}");
+}
+
+/// What `newest.py` says of a header; an error if it has codes that are not known.
+fn newest(header: &Path) -> Result<String, String> {
+    let script = headers::root().join("headers/newest.py");
+    try_run(tool("python3", "python3").arg("-B").arg(script).arg(header))
+}
+
+#[test]
+fn a_code_that_a_newer_header_adds_is_reported() {
+    assert_eq!(newest(&upstream()), Ok("dlpack.h: every code is known\n".into()));
+    let ours = std::fs::read_to_string(committed("dlpack.h")).expect("it is committed");
+    for (after, added, said) in [
+        ("kDLTrn = 18,", "kDLTPU = 19, kDLTPUHost, kDLAscend = 21U, kDLNew,", "kDLNew = 22"),
+        ("kDLBool = 6U,", "kDLBcomplex = 18, kDLNew = 0xffU,", "kDLNew = 255"),
+    ] {
+        let newer = ours.replacen(after, &format!("{after} {added}"), 1);
+        assert_ne!(newer, ours, "{after} is not in the header");
+        let file = scratch().join("newer.h");
+        std::fs::write(&file, newer).expect("the build folder can be written");
+        let message = newest(&file).expect_err("the code is not known");
+        assert!(message.contains(&format!("NOT KNOWN: {said};")), "{message}");
+    }
 }
 
 /// No sentence of upstream's comments was copied.

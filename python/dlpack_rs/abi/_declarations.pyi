@@ -1402,7 +1402,9 @@ without this flag.
 DLRS_COPY_NEEDED: Final = 309
 """The requested layout, device or writability needs a copy, which was forbidden."""
 DLRS_COPY_RAW_BYTES: Final = 2
-"""Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted."""
+"""Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
+flags must be known.
+"""
 DLRS_COPY_SATURATE: Final = 8
 """For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its
 largest finite value of that sign. Without it integers keep their low bits, and floats become
@@ -1415,7 +1417,7 @@ DLRS_DATA_NULL: Final = 210
 DLRS_DEVICE_ID: Final = 218
 """The device ordinal is negative, or does not exist."""
 DLRS_DEVICE_TYPE: Final = 217
-"""The device type is not one of DLPack 1.3, or the function does not support it."""
+"""The device type is not known, or the function does not support it."""
 DLRS_DEV_OOM: Final = 402
 """Device memory is exhausted."""
 DLRS_DRV_INIT: Final = 601
@@ -1431,7 +1433,7 @@ DLRS_DRV_SYMBOL: Final = 505
 DLRS_DTYPE_BITS: Final = 214
 """The dtype's bits are not legal for its code."""
 DLRS_DTYPE_CODE: Final = 213
-"""The dtype code is not one of DLPack 1.3."""
+"""The dtype code is not known."""
 DLRS_DTYPE_LANES: Final = 215
 """The dtype's lanes are 0 or not legal."""
 DLRS_DTYPE_MISMATCH: Final = 303
@@ -1501,7 +1503,7 @@ DLRS_LEVEL_DEVICE: Final = 4
 DLRS_LEVEL_LAYOUT: Final = 2
 """Also every element has an address: sizes, strides, data and byte_offset."""
 DLRS_LEVEL_STRICT: Final = 3
-"""Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes."""
+"""Also everything is known and valid: dtype, device, flags, strides given, whole bytes."""
 DLRS_LEVEL_STRUCT: Final = 1
 """The struct is readable: version, ndim, pointers, extents not negative, dtype sized."""
 DLRS_MISALIGNED: Final = 212
@@ -4162,7 +4164,7 @@ class _Library:
                    free_fn is not called.
         Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
-                   DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
+                   DLRS_FLAGS: flags has unknown bits.
                    what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
                    DLRS_NOMEM: no memory for the header.
         Threads:   any.
@@ -4255,7 +4257,7 @@ class _Library:
                    DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
                    DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
                    DLRS_MISALIGNED_STRUCT: shape. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
-                   DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
+                   DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): unknown, or not of the code.
                    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
                    pinned and managed memory. DLRS_SHAPE_NEG: an extent.
                    DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones

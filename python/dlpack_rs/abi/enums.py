@@ -128,7 +128,7 @@ class StatusCode(IntEnum):
     OFFSET = 211
     # The first element is not aligned as required.
     MISALIGNED = 212
-    # The dtype code is not one of DLPack 1.3.
+    # The dtype code is not known.
     DTYPE_CODE = 213
     # The dtype's bits are not legal for its code.
     DTYPE_BITS = 214
@@ -136,7 +136,7 @@ class StatusCode(IntEnum):
     DTYPE_LANES = 215
     # An element of a packed sub-byte tensor would start inside a byte.
     SUBBYTE = 216
-    # The device type is not one of DLPack 1.3, or the function does not support it.
+    # The device type is not known, or the function does not support it.
     DEVICE_TYPE = 217
     # The device ordinal is negative, or does not exist.
     DEVICE_ID = 218
@@ -257,7 +257,7 @@ class Level(IntEnum):
     STRUCT = 1
     # Also every element has an address: sizes, strides, data and byte_offset.
     LAYOUT = 2
-    # Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes.
+    # Also everything is known and valid: dtype, device, flags, strides given, whole bytes.
     STRICT = 3
     # Also the device's driver, if it can tell, reports the kind of memory that the tensor has.
     DEVICE = 4
@@ -340,7 +340,8 @@ class CopyFlags(IntFlag):
 
     # Source and destination may share memory: the result is as if copied through a temporary.
     ALLOW_OVERLAP = 1
-    # Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
+    # Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device
+    # and flags must be known.
     RAW_BYTES = 2
     # A copy by a device alone may return once it is enqueued. The caller keeps source and
     # destination alive, and the source's elements unchanged, until the stream has completed it

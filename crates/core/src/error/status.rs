@@ -50,7 +50,7 @@ pub enum Status {
     DLRS_OFFSET = 211,
     /// The first element is not aligned as required.
     DLRS_MISALIGNED = 212,
-    /// The dtype code is not one of DLPack 1.3.
+    /// The dtype code is not known.
     DLRS_DTYPE_CODE = 213,
     /// The dtype's bits are not legal for its code.
     DLRS_DTYPE_BITS = 214,
@@ -58,7 +58,7 @@ pub enum Status {
     DLRS_DTYPE_LANES = 215,
     /// An element of a packed sub-byte tensor would start inside a byte.
     DLRS_SUBBYTE = 216,
-    /// The device type is not one of DLPack 1.3, or the function does not support it.
+    /// The device type is not known, or the function does not support it.
     DLRS_DEVICE_TYPE = 217,
     /// The device ordinal is negative, or does not exist.
     DLRS_DEVICE_ID = 218,
