@@ -8,7 +8,7 @@
 //!            │ module (the feature of that name): the extension module with the type Tensor
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
 //!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
-//!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view, deferred release
+//!   tensor   │ block: alloc, wrap, convert, chain, share, view, deferred release
 //!   device   │ plan (bytes, no tensors) and nest (its loops), cpu (the copy engine; its vector
 //!            │ kernels are the package kernels/), cast (conversion of elements);
 //!            │ backend (the interface), registry (who serves a device), gpu (CUDA and ROCm),
