@@ -160,7 +160,6 @@ in_thread() {
   $worked || return
   row "thread: a race with a copy is found" race
   row "thread: threads" program threads c_tests/threads.c -- 20
-  row "thread: test_pool" program test_pool c_tests/test_pool.c -- 100
   row "thread: test_engine" program test_engine c_tests/test_engine.c -- 20
   row "thread: soak" program soak c_tests/soak/soak.c -- "$SOAK_SECONDS"
   row "thread: devices" device_threads

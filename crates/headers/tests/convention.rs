@@ -34,7 +34,7 @@ pub struct dlrs_table {
 }
 
 /// What only the library can see into.
-pub struct dlrs_pool(u8);
+pub struct dlrs_room(u8);
 
 pub struct Private(u8);
 
@@ -50,7 +50,7 @@ pub fn helper() {}
 "#;
 
 const EXPECTED: &str = r#"typedef struct dlrs_table dlrs_table;
-typedef struct dlrs_pool dlrs_pool;
+typedef struct dlrs_room dlrs_pool;
 /* ---------------------------------------------------------------------------------------------
  * A topic.
  */
@@ -80,7 +80,7 @@ struct dlrs_table {
 };
 
 /** What only the library can see into. */
-struct dlrs_pool;
+struct dlrs_room;
 
 /**
  * Look at a tensor.

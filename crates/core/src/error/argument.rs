@@ -87,7 +87,6 @@ arguments! {
     owner,
     peer,
     policy,
-    pool,
     prototype,
     request,
     shape,

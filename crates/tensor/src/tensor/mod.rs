@@ -9,7 +9,6 @@ pub mod block;
 pub mod chain;
 pub mod convert;
 pub mod deferred;
-pub mod pool;
 pub mod ready;
 pub mod share;
 pub mod view;
