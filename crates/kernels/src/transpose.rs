@@ -207,7 +207,7 @@ impl<'a> Transpose<'a> {
                         n: if soon { n } else { 0 },
                         every,
                         first: step,
-                        lines: GROUP,
+                        lines: GROUP.min(part.columns.div_ceil(line)),
                     };
                     let block = Block {
                         src: matrix.src.wrapping_add(first * item),
@@ -245,7 +245,7 @@ pub(crate) unsafe fn any(
     // Columns that are transposed together: all; or, if the destination's rows are contiguous, some
     // that fit into the stage, to be written as one run.
     let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
-    let some = some.max(16);
+    let some = (RUN / row.max(1)).max(32).min(some.max(16));
     let block = if joined && n_src > some { some } else { n_src };
     // SAFETY: a buffer of the caller's space; the rest is guaranteed by the caller.
     unsafe {
@@ -282,7 +282,13 @@ pub(crate) unsafe fn any(
                 let mut part = Part { row: 0, rows: n_dst, column: s, columns: count };
                 let (mut from, mut ahead) = (matrix, 0);
                 if joined {
-                    ahead = if n_src > block { count * item } else { 0 };
+                    let next = how.next[0] as usize;
+                    ahead = match (n_src > block, i < how.matrices) {
+                        (true, _) => count * item,
+                        // Smaller ones follow one another within a page: the hardware prefetches them.
+                        (_, true) if whole >= RUN => next,
+                        _ => 0,
+                    };
                     from.src = matrix.src.wrapping_add(s * item);
                     from.dst = stage.wrapping_add(held);
                     from.columns = Side::one(count, row as isize);

@@ -23,7 +23,7 @@ mod threads;
 
 pub use choose::outlet;
 pub use level::{Level, bits, detected, level, set_level};
-pub use policy::{second, set_thresholds};
+pub use policy::{near, second, set_thresholds};
 pub use threads::{Parallel, ParallelFor, parts, side_by_side, worth};
 
 use super::plan::{Item, Plan};

@@ -53,7 +53,7 @@ impl Size {
             (Size::Way, second / ways.max(1)),
             (Size::PrefetchFrom, second / 2),
             (Size::ScatteredFrom, last / 8),
-            (Size::StreamFrom, last / 2 + 1),
+            (Size::StreamFrom, last / 2),
             (Size::ThreadFrom, THREAD_FROM),
             (Size::Near, (second / 2).min(last / 8)),
         ];
@@ -103,7 +103,7 @@ pub fn set_thresholds(stream: usize, thread: usize) {
 
 /// Whether one thread writes an output of so many bytes by plain stores, and prefetches nothing.
 #[inline(always)]
-pub(super) fn near(nbytes: usize) -> bool {
+pub fn near(nbytes: usize) -> bool {
     nbytes < Size::Near.of()
 }
 

@@ -64,7 +64,7 @@ impl Shape {
             let one = dense(taken, shape.period)?;
             let wider = shape.period.saturating_mul(one.n);
             let more = taken < shape.inside.len()
-                && wider <= 256
+                && wider <= 6 * LINE
                 && one.dst == shape.period as isize
                 && dense(taken + 1, wider).is_some();
             shape.set |= only(nest.len() - 1 - taken);

@@ -21,7 +21,11 @@ pub(in super::super) struct Sides {
     start: [isize; 2],
     /// All of these.
     set: Set,
+    item: usize,
 }
+
+/// Bytes of matrices that a shuffle program turns as fast.
+const SMALL: usize = 6 * LINE;
 
 /// A side while its loops are found.
 struct Found {
@@ -87,14 +91,18 @@ impl Sides {
             }
         }
         let fits = columns.loops > 0 && rows.bytes.min(columns.bytes) >= SIDE_LEAST;
-        fits.then_some(Sides { rows: rows.side, columns: columns.side, start, set })
+        fits.then_some(Sides { rows: rows.side, columns: columns.side, start, set, item })
     }
 
     /// Whether neither side is so short that a shuffle program holds a window for each of its
     /// elements in registers, and accesses whole lines where tiles would be mostly partial.
     pub(in super::super) fn long(&self) -> bool {
         const WINDOWS: usize = 4;
-        self.rows.rows().min(self.columns.rows()) > WINDOWS
+        let [rows, columns] = [self.rows.rows(), self.columns.rows()];
+        let small = rows.saturating_mul(columns).saturating_mul(self.item) <= SMALL;
+        // Of short elements short windows hold too few of a column.
+        let suits = self.item >= 4 || kernels().shuffles.is_some_and(|found| found.window == LINE);
+        rows.min(columns) > WINDOWS && !(small && suits)
     }
 }
 
@@ -140,10 +148,14 @@ unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let (kernels, item) = (kernels(), nest.bytes());
     // The innermost of the other loops: consecutive matrices.
     let next = (0..nest.len()).rev().find(|&j| sides.set & only(j) == 0);
+    // Elements that no register's size fits are widened in the stage alone, whose rows have room.
+    let odd = reach.prefetch && matches!(item, 3 | 5..=7);
     let how = How {
-        stream: reach.stream_scattered,
+        stream: reach.stream_scattered || odd,
         lines: lines(&sides.rows, item),
-        stage: reach.prefetch,
+        stage: odd
+            || reach.stream_scattered
+            || reach.prefetch && sides.rows.loops[0].by % 1024 == 0,
         matrices: next.map_or(1, |j| nest.at(j).n),
         next: next.map_or([0; 2], |j| [nest.at(j).src, nest.at(j).dst]),
     };
@@ -153,4 +165,8 @@ unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
         // SAFETY: matrices of the caller's items; a space with a stage where one is used.
         unsafe { (kernels.transpose)(item, &Matrix { src, dst, rows, columns }, &how, space) }
     });
+    if odd {
+        // SAFETY: the processor has the level in use.
+        unsafe { (kernels.fence)() }
+    }
 }
