@@ -99,7 +99,7 @@ TESTS = \
 	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
-# Options of tests/steps.sh.
+# Options of tests/steps.py.
 STEPS =
 
 # What tells the most in the least time: house rules, units, pointers and errors, the file's laws.
@@ -113,13 +113,13 @@ CHECKS = \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)"
 
 check: build  ## what is quickest to tell that something is wrong
-	@exec tests/steps.sh $(CHECKS)
+	@exec tests/steps.py $(CHECKS)
 
 lint: setup  ## rustfmt, clippy, rustdoc, shellcheck
 	tests/lint.sh
 
 test: build  ## run every test there is
-	@exec tests/steps.sh $(STEPS) $(PLATFORM_TESTS) $(TESTS)
+	@exec tests/steps.py $(STEPS) $(PLATFORM_TESTS) $(TESTS)
 
 # The two commands of README.md where there is next to nothing: SUITE, GOALS and SETUP.
 SUITE = bookworm

@@ -208,7 +208,7 @@ def why_not(venvs):
 
 
 def not_run(why, of=""):
-    """A line that tests/steps.sh parses."""
+    """A line that tests/steps.py parses."""
     print(f"interop{of}: not run, because {why}")
     return 0
 
