@@ -32,7 +32,7 @@
 #error "dlpack_rs_layout.h: include the dlpack.h to be tested before this file"
 #endif
 
-/** The oldest version that passes. */
+/** The oldest version that passes; 104 for 1.3 with the codes that upstream has added since. */
 #ifndef DLRS_LAYOUT_MINIMUM
 #define DLRS_LAYOUT_MINIMUM 100
 #endif
@@ -193,6 +193,14 @@ DLRS_LAYOUT_VALUE(kDLFloat4_e2m1fn, 17);
 #endif
 #if DLRS_LAYOUT_VERSION >= 102
 DLRS_LAYOUT_VALUE(kDLTrn, 18);
+#endif
+
+/* Upstream's main branch has these since 1.3, and still that version: 104 asks for them. */
+#if DLRS_LAYOUT_VERSION >= 104 || DLRS_LAYOUT_MINIMUM >= 104
+DLRS_LAYOUT_VALUE(kDLBcomplex, 18);
+DLRS_LAYOUT_VALUE(kDLTPU, 19);
+DLRS_LAYOUT_VALUE(kDLTPUHost, 20);
+DLRS_LAYOUT_VALUE(kDLAscend, 21);
 #endif
 
 #if DLRS_LAYOUT_VERSION >= 103

@@ -51,8 +51,23 @@ wrong() { # the flags before the deleter, as somebody may have it
     "$include/dlpack.h" >"$work/wrong.h"
   fails cmp "$include/dlpack.h" "$work/wrong.h"
 }
+newer=$work/newer.h codes="kDLTPU=19 kDLTPUHost=20 kDLAscend=21 kDLBcomplex=18"
+sed -e '/kDLTrn = 18,/a kDLTPU=19, kDLTPUHost=20, kDLAscend=21,' \
+  -e '/kDLFloat4_e2m1fn = 17U,/a kDLBcomplex=18,' "$include/dlpack.h" >"$newer"
+sed 's/_MINOR_VERSION 3/_MINOR_VERSION 4/' "$newer" >"$work/1_4.h"
+each_newer_code() {
+  local code
+  for code in $codes; do
+    sed "s/\b$code,/${code}0,/" "$newer" >"$work/wrong_code.h"
+    refused "$work/wrong_code.h" "${code%=*} must be ${code#*=}" -DDLRS_LAYOUT_MINIMUM=104 "$@"
+    refused "$include/dlpack.h" "${code%=*}" -DDLRS_LAYOUT_MINIMUM=104 "$@"
+  done
+}
 row "every change of one place is seen" python3 -B "$root/c_tests/layout/mutants.py" "$include"
 row "1.3, in every language" dialects accepted "$include/dlpack.h" -DDLRS_LAYOUT_MINIMUM=103
+row "1.3 with the codes since" dialects accepted "$newer" -DDLRS_LAYOUT_MINIMUM=104
+row "each of those codes" dialects each_newer_code
+row "1.4 has them" dialects accepted "$work/1_4.h"
 row "0.8: named is what it lacks" dialects refused "$old" \
   "it lacks DLManagedTensorVersioned, DLPackVersion, flags, kDLMAIA (since DLPack 1.0)"
 row "0.8, where that is enough" dialects accepted "$old" -DDLRS_LAYOUT_MINIMUM=8

@@ -1,4 +1,4 @@
-# dlpack_rs_test_layout(NAME HEADER header [MINIMUM 0.6|...|1.3] [LANGUAGES C CXX]
+# dlpack_rs_test_layout(NAME HEADER header [MINIMUM 0.6|...|1.4] [LANGUAGES C CXX]
 #                       [LINK_LIBRARIES target...])
 #
 # Adds tests of the dlpack.h that this project uses: a file, or what `#include <header>` finds with

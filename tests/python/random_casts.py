@@ -86,10 +86,12 @@ class Layout:
         first = start * 8 // unit + self.places * (self.slot // unit)
         return unit, first[:, None] + np.arange(self.slot // unit)
 
-    def bits_of(self, start):
-        """All bits of the memory that belong to elements."""
+    def bits_of(self, start, room):
+        """Which bits of the memory belong to elements."""
         unit, units = self.units(start)
-        return np.unique(units.reshape(-1, 1) * unit + np.arange(unit))
+        mask = np.zeros((room * 8 // unit, unit), bool)
+        mask[units.reshape(-1)] = True
+        return mask.reshape(-1)
 
     def read(self, memory, start):
         unit, units = self.units(start)
@@ -136,7 +138,7 @@ def one(rng, number, large):
     given, made = src.tensor(memory, src_at), dst.tensor(memory, dst_at)
     status = cast.lib.dlrs_cast(c.byref(given), c.byref(made), c.byref(options), c.byref(error))
     what = f"case {number}: {source} -> {target}, {shape}, {src.strides} -> {dst.strides}"
-    overlap = shared and len(np.intersect1d(src.bits_of(src_at), dst.bits_of(dst_at))) > 0
+    overlap = shared and (src.bits_of(src_at, room) & dst.bits_of(dst_at, room)).any()
     wanted = OVERLAP_SRC_DST if overlap and not flags else 0
     undecided = status == OVERLAP_SRC_DST and shared and not flags and not overlap
     if status != wanted and not undecided:
