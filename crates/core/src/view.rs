@@ -163,19 +163,25 @@ impl<'a> View<'a> {
     /// As [`View::settle`].
     #[inline(never)]
     fn settle_any(&self, base_span: (i64, i64)) -> Result<Option<i64>> {
+        match self.at_bits & 7 {
+            bit if bit != 0 && !self.is_empty() => {
+                const WHAT: &str = "the view's first element would start inside a byte, at bit\0\
+                    Start at a whole byte, or convert to elements of whole bytes.";
+                Err(Error::new(DLRS_SUBBYTE).value(bit as i64).limit(0).detail(WHAT))
+            }
+            // Inside the base's span, so it fits.
+            _ => Ok(self.first_bit(base_span)?.map(|bit| (bit >> 3) as i64)),
+        }
+    }
+
+    /// As [`View::settle`], in bits: packed elements may start inside a byte.
+    pub fn first_bit(&self, base_span: (i64, i64)) -> Result<Option<i128>> {
         if self.is_empty() {
             return Ok(None);
         }
         layout::packed_nbytes(layout::numel(self.shape())?, self.slot_bits())?;
         inside(self.span()?, (i128::from(base_span.0) * 8, i128::from(base_span.1) * 8))?;
-        // Inside the base's span, so it fits.
-        match self.at_bits & 7 {
-            0 => Ok(Some((self.at_bits >> 3) as i64)),
-            bit => {
-                let error = Error::new(DLRS_SUBBYTE).value(bit as i64).limit(0);
-                Err(error.detail("the view's first element would start inside a byte, at bit"))
-            }
-        }
+        Ok(Some(self.at_bits))
     }
 
     /// First bit used and one past the last, from the base's first element. There are elements.
@@ -186,7 +192,8 @@ impl<'a> View<'a> {
         Ok((first, self.at_bits.saturating_add((i128::from(high) + 1) * bits)))
     }
 
-    fn slot_bits(&self) -> u32 {
+    /// Bits from one element of a dense layout to the next.
+    pub fn slot_bits(&self) -> u32 {
         dtype::slot_bits(self.dtype, self.flags)
     }
 

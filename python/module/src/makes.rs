@@ -81,6 +81,14 @@ fn object_of(python: Python, tensor: Held) -> Result<Owned> {
     unsafe { tensor.object(types::known(python)?) }
 }
 
+/// A new dense tensor of zeros in the memory of the CPU.
+pub fn blank(python: Python, shape: &[i64], dtype: DLDataType) -> Result<Held> {
+    // SAFETY: a fresh block.
+    let made = unsafe { Held::new(python, alloc::new(&Request::dense(shape, dtype, CPU))?) };
+    clear(&made)?;
+    Ok(made)
+}
+
 /// Makes every byte of a fresh dense tensor 0.
 fn clear(fresh: &Held) -> Result<()> {
     let mut snapshot = Snapshot::new();

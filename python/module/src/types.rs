@@ -144,7 +144,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
         TypeSlot::new(Slot::tp_getset, (&raw const attributes::ATTRIBUTES).cast()),
         TypeSlot::new(Slot::tp_members, members.as_ptr().cast()),
         TypeSlot::new(Slot::mp_subscript, views::subscript as *const c_void),
-        TypeSlot::new(Slot::mp_ass_subscript, writes::assign_subscript as *const c_void),
+        TypeSlot::new(Slot::mp_ass_subscript, views::assign_subscript as *const c_void),
         TypeSlot::new(Slot::mp_length, views::length as *const c_void),
         TypeSlot::new(Slot::sq_length, views::length as *const c_void),
         TypeSlot::new(Slot::sq_item, views::item as *const c_void),

@@ -6,19 +6,22 @@ use core::ptr::NonNull;
 use super::arguments::method;
 use super::attributes::text;
 use super::failure::{done, slot};
-use super::tensor::This;
+use super::tensor::{Live, This};
 use super::types;
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::float_formats;
 use crate::layout::MAX_NDIM;
+use crate::overlap::Verdict;
 use crate::platform;
-use crate::validate::{Level, Rules, Snapshot};
-use dlpack_print::reader::Reader;
 use dlpack_print::{Description, Elements, PrintOptions};
 use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python};
+use dlpack_python::{Owned, PyObject, Python, detached};
+use dlpack_print::reader::Reader;
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::View;
+use crate::view::sharing::self_verdict;
 
 /// Reads the tensor of an object whose elements have values.
 pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {
@@ -125,6 +128,82 @@ pub unsafe fn element(python: Python, tensor: &Snapshot) -> Result<Owned> {
     let reader = unsafe { Reader::new(tensor) }?;
     let dims = tensor.shape().len();
     nested(python, (tensor, &reader), &mut [0; MAX_NDIM], dims)
+}
+
+/// Calls `visit` with the place of every element, row-major, in elements from the first one.
+fn each(shape: &[i64], strides: &[i64], at: i128, visit: &mut dyn FnMut(i128)) {
+    match (shape.split_first(), strides.split_first()) {
+        (Some((&extent, shape)), Some((&stride, strides))) => (0..extent).for_each(|index| {
+            each(shape, strides, at + i128::from(index) * i128::from(stride), visit);
+        }),
+        _ => visit(at),
+    }
+}
+
+/// Copies `count` bits, from the least significant one of a byte on.
+///
+/// # Safety
+/// `from` is readable, `to` writable.
+unsafe fn move_bits(from: (*const u8, i128), to: (*mut u8, i128), count: u32) {
+    for place in 0..i128::from(count) {
+        let (source, target) = (from.1 + place, to.1 + place);
+        // SAFETY: bytes with bits of the caller's.
+        unsafe {
+            let bit = from.0.offset((source >> 3) as isize).read() >> (source & 7) & 1;
+            let byte = to.0.offset((target >> 3) as isize);
+            let shift = (target & 7) as u32;
+            byte.write(byte.read() & !(1 << shift) | bit << shift);
+        }
+    }
+}
+
+/// Which way [`move_packed`] copies.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Way {
+    /// From where the view has them.
+    Load,
+    /// To there; no bit beside them changes.
+    Store,
+}
+
+/// Copies packed elements between where a view of `from` has them, with the first at any `bit` from
+/// that of `from`, and a dense tensor in the memory of the CPU.
+///
+/// # Safety
+/// Every element of the view is inside `from`, and the dense tensor has as many, initialised.
+pub unsafe fn move_packed(
+    from: Live,
+    (view, bit): (&View, i128),
+    dense: Live,
+    way: Way,
+) -> Result<()> {
+    let (shape, strides) = (view.shape(), view.strides());
+    let (mut tensor, slot) = (Snapshot::new(), view.slot_bits());
+    from.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut tensor)?;
+    // SAFETY: live.
+    unsafe { Reader::new(&tensor)? };
+    if way == Way::Store {
+        if view.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+            return Err(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS));
+        }
+        if !matches!(self_verdict(shape, strides, slot), Verdict::Disjoint) {
+            return Err(Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES));
+        }
+    }
+    let (there, here) = (tensor.first(), dense.description().data.cast());
+    let mut next = 0i128;
+    detached(from.python, tensor.nbytes()?, || {
+        each(shape, strides, 0, &mut |at| {
+            let at = bit + at * i128::from(slot);
+            // SAFETY: bits of an element on both sides, by the caller's word.
+            match way {
+                Way::Load => unsafe { move_bits((there, at), (here, next), slot) },
+                Way::Store => unsafe { move_bits((here, next), (there, at), slot) },
+            }
+            next += i128::from(slot);
+        });
+    });
+    Ok(())
 }
 
 method!(

@@ -4,17 +4,21 @@ use core::ffi::c_void;
 
 use super::arguments::{self, Call, method};
 use super::failure::{done, no_element, slot, wrong};
+use super::makes::blank;
 use super::tensor::{Held, Live, This, type_of};
-use crate::abi::DLTensor;
-use crate::device_type::opaque_handle;
+use super::values::{Way, move_packed};
+use super::writes::assign;
+use crate::abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, DLTensor};
+use crate::device_type::{host_reachable, opaque_handle};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
-use crate::validate::{Level, Rules, Snapshot};
-use crate::view::{ALL_AXES, Step, View};
 use dlpack_python::raise::required;
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
-use dlpack_tensor::tensor::view;
+use dlpack_tensor::tensor::share;
+use dlpack_tensor::tensor::view::{self, Base};
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::{ALL_AXES, Step, View};
 
 /// The view of `object` that the steps of `change` make.
 fn view_of(this: This, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Owned> {
@@ -23,13 +27,66 @@ fn view_of(this: This, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Resul
 
 /// As [`view_of`], of any tensor of ours.
 pub fn viewed(from: Live, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Held> {
+    made(from, change, &mut |view, base| shared(from, view, base))
+}
+
+/// What `make` makes of a layout that `change` has changed.
+fn made<T>(
+    from: Live,
+    change: &mut dyn FnMut(&mut View) -> Result<()>,
+    make: &mut dyn FnMut(&View, &Base) -> Result<T>,
+) -> Result<T> {
     let mut snapshot = Snapshot::new();
     from.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
     let (base, mut changed) = view::start(&mut snapshot);
     changed.fold = !opaque_handle(base.device.device_type);
     change(&mut changed)?;
+    make(&changed, &base)
+}
+
+/// A view as a tensor.
+fn shared(from: Live, view: &View, base: &Base) -> Result<Held> {
     // SAFETY: a live block; the view is ours.
-    unsafe { Ok(Held::new(from.python, view::share(&changed, from.block(), &base)?)) }
+    unsafe { Ok(Held::new(from.python, view::share(view, from.block(), base)?)) }
+}
+
+/// What a key reads: a view; or, of packed elements, which have no addresses, the value of one,
+/// which is read-only.
+fn read(from: Live, view: &View, base: &Base) -> Result<Held> {
+    let bit = match view.first_bit(base.byte_extent)? {
+        Some(bit) if view.shape().is_empty() && view.slot_bits() & 7 != 0 => bit,
+        _ => return shared(from, view, base),
+    };
+    if bit & 7 == 0 && !host_reachable(base.device.device_type) {
+        return shared(from, view, base);
+    }
+    let value = blank(from.python, &[], view.dtype)?;
+    const FLAGS: u64 = DLPACK_FLAG_BITMASK_IS_COPIED | DLPACK_FLAG_BITMASK_READ_ONLY;
+    // SAFETY: an element inside `from`, and a fresh block of one.
+    unsafe {
+        move_packed(from, (view, bit), value.live(), Way::Load)?;
+        share::set_flags(value.live().block().as_ref(), FLAGS, 0)?;
+    }
+    Ok(value)
+}
+
+/// Writes a value where a key says: to a view; or, where packed elements start inside a byte, to a
+/// tensor of its own, and its bits to theirs.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn write(from: Live, view: &View, base: &Base, value: *mut PyObject) -> Result<()> {
+    // SAFETY: the caller's word; elements inside `from`, and a fresh block of as many.
+    unsafe {
+        match view.first_bit(base.byte_extent)? {
+            Some(bit) if bit & 7 != 0 => {
+                let values = blank(from.python, view.shape(), view.dtype)?;
+                assign(values.live(), value)?;
+                move_packed(from, (view, bit), values.live(), Way::Store)
+            }
+            _ => assign(shared(from, view, base)?.live(), value),
+        }
+    }
 }
 
 /// The view of one step.
@@ -119,7 +176,8 @@ method!(
 );
 method!(
     /// view($self, dtype, /)
-    /// A view of the same bytes as elements of another type.
+    /// A view of the same bytes as elements of another type. As 'uint8' packed elements have any
+    /// number, and the view is read-only if the last byte has bits behind them.
     /// >>> dlpack_rs.full(2, 1.0).view('uint16').tolist()
     /// [0, 16256, 0, 16256]
     view, |this, call| (dtype / *) {
@@ -190,15 +248,34 @@ const GET: &str = "Tensor.__getitem__";
 slot!(
     /// `mp_subscript`.
     subscript, GET, |this, key: *mut PyObject| -> Owned {
-        this.like(chosen(this, GET, key)?)
+        this.like(chosen(this, GET, key, &mut |view, base| read(this.live(), view, base))?)
     }
 );
 
-/// The view that a key chooses.
+/// The method whose slot this is.
+const SET: &str = "Tensor.__setitem__";
+
+slot!(
+    /// `mp_ass_subscript`.
+    assign_subscript, SET,
+    |this, key: *mut PyObject, value: *mut PyObject| -> () {
+        if value.is_null() {
+            return Err(wrong(this.python, SET, "cannot delete elements"));
+        }
+        chosen(this, SET, key, &mut |view, base| write(this.live(), view, base, value))
+    }
+);
+
+/// What `make` makes of the layout that a key chooses.
 ///
 /// # Safety
 /// `key` is a live object.
-pub unsafe fn chosen(this: This, name: &'static str, key: *mut PyObject) -> Result<Held> {
+unsafe fn chosen<T>(
+    this: This,
+    name: &'static str,
+    key: *mut PyObject,
+    make: &mut dyn FnMut(&View, &Base) -> Result<T>,
+) -> Result<T> {
     let python = this.python;
     // SAFETY: the caller's word.
     unsafe {
@@ -207,10 +284,11 @@ pub unsafe fn chosen(this: This, name: &'static str, key: *mut PyObject) -> Resu
         let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
         let ndim = i64::from(this.live().description().ndim);
         let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
-        viewed(this.live(), &mut |view| {
+        let mut change = |view: &mut View| {
             let mut at = Position { name, axis: 0, left: ndim - used, dotted: false };
             (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
-        })
+        };
+        made(this.live(), &mut change, make)
     }
 }
 
@@ -295,7 +373,9 @@ slot!(
             let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
             return Err(no_element(this.python, GET, &error.value(index as i64)));
         }
-        view_of(this, &mut |view| select(this.python, view, 0, index as i64, GET))
+        let mut change = |view: &mut View| select(this.python, view, 0, index as i64, GET);
+        let make = &mut |view: &View, base: &Base| read(this.live(), view, base);
+        this.like(made(this.live(), &mut change, make)?)
     }
 );
 

@@ -7,11 +7,11 @@
 use core::ffi::c_int;
 
 use super::arguments::{self, Call, LIST, Number, TUPLE, method};
-use super::failure::{checked, done, none, refused, slot, truth, wrong};
+use super::failure::{checked, done, none, refused, truth};
 use super::numpy::{call_method, call_numpy};
 use super::tensor::{Held, Live, This, type_of};
 use super::values;
-use super::views::{chosen, viewed};
+use super::views::viewed;
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::cast::{self, Value};
 use crate::compare;
@@ -416,19 +416,6 @@ fn read([src, dst]: [Live; 2], args: [Arg; 2]) -> Result<Pair> {
     unsafe { pair.read(Given { src: src.tensor(), dst: dst.tensor() }, Rules::COPY) }?;
     Ok(pair)
 }
-
-const SET: &str = "Tensor.__setitem__";
-
-slot!(
-    /// `mp_ass_subscript`.
-    assign_subscript, SET,
-    |this, key: *mut PyObject, value: *mut PyObject| -> () {
-        if value.is_null() {
-            return Err(wrong(this.python, SET, "cannot delete elements"));
-        }
-        assign(chosen(this, SET, key)?.live(), value)
-    }
-);
 
 method!(
     /// copy_from($self, x, /)

@@ -6,7 +6,8 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
 impl View<'_> {
-    /// As in NumPy: another size of element needs a dense last axis, whose extent changes.
+    /// As in NumPy: another size of element needs a dense last axis, whose extent changes. The last
+    /// of the bytes of packed elements may have others behind them.
     pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
         dtype::legal(dtype).map_err(|e| e.of(Arg::dtype))?;
         if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
@@ -46,17 +47,29 @@ impl View<'_> {
                 Some(scaled) => scaled,
                 None if self.extent(dim) == 1 || empty => 0, // never used
                 None => {
-                    let error = not_viewable("is no whole number of such elements", dim, stride);
+                    const WHAT: &str = "is no whole number of such elements\0\
+                        Reshape a compact copy to one axis first.";
+                    let error = not_viewable(WHAT, dim, stride);
                     return Err(error.field(DLRS_FIELD_STRIDES));
                 }
             };
             self.set(dim, self.extent(dim), scaled)?;
         }
         let error = |status| Error::new(status).field(DLRS_FIELD_SHAPE).dim(last).value(extent);
-        match ratio.of(extent).map(i64::try_from) {
-            Some(Ok(extent)) => self.set(last, extent, 1),
-            Some(Err(_)) => Err(error(DLRS_SIZE_OVERFLOW)),
-            None => Err(error(DLRS_NOT_VIEWABLE).detail("is no whole number of such elements")),
+        let count = match ratio.of(extent) {
+            Some(count) => count,
+            None if to == 8 => {
+                self.set_read_only(); // the last byte may have bits of other elements
+                ratio.up(extent)
+            }
+            None => {
+                const WHAT: &str = "is no whole number of such elements\0Slice it to a multiple.";
+                return Err(error(DLRS_NOT_VIEWABLE).detail(WHAT));
+            }
+        };
+        match i64::try_from(count) {
+            Ok(extent) => self.set(last, extent, 1),
+            Err(_) => Err(error(DLRS_SIZE_OVERFLOW)),
         }
     }
 
@@ -116,5 +129,11 @@ impl Ratio {
             (Some(0), Some(groups)) => Some(i128::from(groups) * i128::from(self.from)),
             _ => None,
         }
+    }
+
+    /// As [`Ratio::of`], rounded up; elements have 8 bits, of which `to` is a divisor.
+    fn up(&self, count: i64) -> i128 {
+        let eighths = i128::from(count) * i128::from(self.from) + i128::from(self.to) - 1;
+        eighths >> self.to.trailing_zeros()
     }
 }

@@ -25,7 +25,8 @@ pub struct Base {
     byte_offset: u64,
     /// The device.
     pub device: DLDevice,
-    byte_extent: (i64, i64),
+    /// First byte that it uses and one past the last, from its first element.
+    pub byte_extent: (i64, i64),
 }
 
 /// Starts with the view of all of `base`, whose layout has been checked: it takes its place.
