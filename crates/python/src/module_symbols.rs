@@ -46,8 +46,7 @@ symbols! {
         fn PyComplex_RealAsDouble(object: *mut PyObject) -> f64;
         fn PyComplex_ImagAsDouble(object: *mut PyObject) -> f64;
         fn PyBytes_FromStringAndSize(bytes: *const c_char, n: isize) -> *mut PyObject;
-        fn PyBytes_FromObject(object: *mut PyObject) -> *mut PyObject;
-        fn PyByteArray_FromObject(object: *mut PyObject) -> *mut PyObject;
+        fn PyBytes_AsString(bytes: *mut PyObject) -> *mut c_char;
         fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
         fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
         fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;

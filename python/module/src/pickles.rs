@@ -4,6 +4,8 @@
 //! again: they are never copied where they are dense already and pickle's protocol (5) can hand
 //! them over, and what is loaded shares the memory of the buffer that pickle gives.
 
+use core::ptr::null;
+
 use super::arguments::{self, Call, method};
 use super::attributes::{dtype_name, tuple};
 use super::copies;
@@ -17,6 +19,7 @@ use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::overlap::Verdict;
+use crate::platform;
 use crate::validate::Snapshot;
 use crate::view::sharing;
 use dlpack_python::raise::required;
@@ -26,6 +29,8 @@ use dlpack_tensor::tensor::{convert, share, view};
 
 const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+/// Of writable elements that a pickle keeps as `bytes`, which nothing may write to.
+const COPIED: u64 = DLPACK_FLAG_BITMASK_IS_COPIED;
 
 /// Sees to it that the elements of a tensor are in host memory, dense in an order: where they are
 /// not, `snapshot` becomes that of a copy, which is given back.
@@ -48,6 +53,25 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
     Ok(Some(clone))
 }
 
+/// A copy of the bytes of the elements.
+///
+/// # Safety
+/// They are dense, in host memory, and kept meanwhile.
+unsafe fn bytes_of(python: Python, snapshot: &Snapshot) -> Result<Owned> {
+    let nbytes = snapshot.nbytes()?;
+    // SAFETY: attached; the bytes are fresh, and nobody else has seen them; the caller's word.
+    unsafe {
+        let made = required(python.PyBytes_FromStringAndSize(null(), nbytes as isize))?;
+        let memory: *mut u8 = python.PyBytes_AsString(made.as_ptr()).cast();
+        platform::in_huge_pages(memory.cast(), nbytes as usize);
+        if !snapshot.empty {
+            let from = snapshot.first();
+            detached(python, nbytes, || memory.copy_from_nonoverlapping(from, nbytes as usize));
+        }
+        Ok(made)
+    }
+}
+
 method!(
     /// tobytes($self, /, order='C')
     /// The bytes of the elements without gaps, in the order 'C', 'F', 'A' ('F' if they are dense
@@ -59,9 +83,7 @@ method!(
         let mut snapshot = Snapshot::new();
         this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         let _copy = dense(python, &mut snapshot, order)?;
-        let first = snapshot.first().cast_const().cast();
-        let first = if snapshot.empty { c"".as_ptr() } else { first };
-        required(python.PyBytes_FromStringAndSize(first, snapshot.nbytes()? as isize))
+        bytes_of(python, &snapshot)
     }
 );
 
@@ -132,16 +154,17 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
         }
         let flags = snapshot.flags & READ_ONLY;
         let copy = dense(python, &mut snapshot, Order::K)?;
-        let block = copy.as_ref().map_or(this.live(), Held::live).block();
-        let bytes = view::bytes(&snapshot, block, flags);
-        let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
-        let memory = match protocol {
-            5.. => {
-                let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
-                call_method(python, pickle.as_ptr(), c"PickleBuffer", &[lender.as_ptr()])?
-            }
-            _ if flags != 0 => required(python.PyBytes_FromObject(lender.as_ptr()))?,
-            _ => required(python.PyByteArray_FromObject(lender.as_ptr()))?,
+        let mut kept = snapshot.flags & PADDED;
+        let memory = if protocol < 5 {
+            // Of a bytearray pickle would make bytes, too, and copy them when it is loaded.
+            kept |= if flags == 0 { COPIED } else { 0 };
+            bytes_of(python, &snapshot)?
+        } else {
+            let block = copy.as_ref().map_or(this.live(), Held::live).block();
+            let bytes = view::bytes(&snapshot, block, flags);
+            let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
+            let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
+            call_method(python, pickle.as_ptr(), c"PickleBuffer", &[lender.as_ptr()])?
         };
         let rebuild = python.PyObject_GetAttrString(this.kind(), c"_rebuild".as_ptr());
         let rebuild = required(rebuild)?;
@@ -155,7 +178,7 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
             dtype.as_ptr(),
             shape.as_ptr(),
             strides.as_ptr(),
-            snapshot.flags & PADDED,
+            kept,
         ))
     }
 }
@@ -167,7 +190,9 @@ method!(
     /// [97, 98]
     _rebuild as "Tensor._rebuild", |_, call| (memory dtype shape strides flags / *) {
         let python = call.python;
-        let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
+        let copied = arguments::number(python, flags)? as u64 & COPIED != 0;
+        let policy = if copied { CopyPolicy::Always } else { CopyPolicy::Never };
+        let memory = Held::by(python, memory, Some(CPU), policy)?;
         let mut snapshot = Snapshot::new();
         describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
         let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;

@@ -15,13 +15,13 @@ use crate::float_formats;
 use crate::layout::MAX_NDIM;
 use crate::overlap::Verdict;
 use crate::platform;
-use dlpack_print::{Description, Elements, PrintOptions};
-use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python, detached};
-use dlpack_print::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::View;
 use crate::view::sharing::self_verdict;
+use dlpack_print::reader::Reader;
+use dlpack_print::{Description, Elements, PrintOptions};
+use dlpack_python::raise::required;
+use dlpack_python::{Owned, PyObject, Python, detached};
 
 /// Reads the tensor of an object whose elements have values.
 pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {

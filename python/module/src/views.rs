@@ -12,13 +12,13 @@ use crate::abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, D
 use crate::device_type::{host_reachable, opaque_handle};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::{ALL_AXES, Step, View};
 use dlpack_python::raise::required;
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
 use dlpack_tensor::tensor::share;
 use dlpack_tensor::tensor::view::{self, Base};
-use crate::validate::{Level, Rules, Snapshot};
-use crate::view::{ALL_AXES, Step, View};
 
 /// The view of `object` that the steps of `change` make.
 fn view_of(this: This, change: &mut dyn FnMut(&mut View) -> Result<()>) -> Result<Owned> {

@@ -21,8 +21,8 @@ pub use names::Names;
 pub use os::caches;
 pub use os::{CUDA, HIP, HIPRTC};
 pub use os::{
-    Library, Lock, cancellation_point, give_back, library_loaded, library_open, library_with,
-    memory, process_id, processors, symbol,
+    Library, Lock, cancellation_point, give_back, in_huge_pages, library_loaded, library_open,
+    library_with, memory, process_id, processors, symbol,
 };
 pub use workers::{Body, WORKERS_MOST, side_by_side, uncancelled};
 

@@ -11,7 +11,26 @@ use super::workers::{Queue, STACK};
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
 pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: malloc takes any size; `max(1)` keeps the answer for 0 bytes from being NULL.
-    NonNull::new(unsafe { libc::malloc(nbytes.max(1)) }.cast())
+    let memory = unsafe { libc::malloc(nbytes.max(1)) };
+    in_huge_pages(memory, nbytes);
+    NonNull::new(memory.cast())
+}
+
+/// Asks for huge pages for fresh memory, which takes half the time to write then; NumPy asks from
+/// 4 MiB on, too.
+#[inline]
+pub fn in_huge_pages(_memory: *mut c_void, nbytes: usize) {
+    if nbytes < 4 << 20 {
+        return;
+    }
+    // SAFETY: the advice changes no contents, wherever the pages are.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    unsafe {
+        let page = libc::sysconf(libc::_SC_PAGESIZE).max(1) as usize;
+        let before = _memory.addr() & page.wrapping_sub(1);
+        let first = _memory.wrapping_byte_sub(before);
+        libc::madvise(first, nbytes.wrapping_add(before), libc::MADV_HUGEPAGE);
+    }
 }
 
 /// Gives memory back.

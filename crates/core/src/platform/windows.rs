@@ -56,6 +56,9 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { libc::malloc(nbytes.max(1)) }.cast())
 }
 
+/// Windows gives huge pages only to who may lock memory.
+pub fn in_huge_pages(_: *mut c_void, _: usize) {}
+
 /// Gives memory back.
 ///
 /// # Safety
