@@ -127,7 +127,7 @@ static const struct {
     {"dlrs_alloc_options", alloc_options, sizeof(dlrs_alloc_options), {24, 40}, 0},
     {"dlrs_import_options", import_options, sizeof(dlrs_import_options), {32, 64}, 0},
     {"dlrs_copy_options", copy_options, sizeof(dlrs_copy_options), {32, 48}, 0},
-    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {24}, 0},
+    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {16}, 0},
     {"dlrs_pool_options", pool_options, sizeof(dlrs_pool_options), {32}, 0},
     {"dlrs_pool_statistics", pool_statistics, sizeof(dlrs_pool_statistics), {64}, 1},
     {"dlrs_view_step", view_step, sizeof(dlrs_view_step), {64}, 0},
