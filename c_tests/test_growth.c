@@ -111,7 +111,7 @@ static const struct {
     {"dlrs_alloc_options", alloc_options, sizeof(dlrs_alloc_options), {24, 40}, 0},
     {"dlrs_import_options", import_options, sizeof(dlrs_import_options), {32, 64}, 0},
     {"dlrs_copy_options", copy_options, sizeof(dlrs_copy_options), {32, 48}, 0},
-    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {24}, 0},
+    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {16}, 0},
     {"dlrs_view_step", view_step, sizeof(dlrs_view_step), {64}, 0},
     {"dlrs_py_import_options", py_import_options, sizeof(dlrs_py_import_options), {32, 56}, 0},
     {"dlrs_py_request", py_request, sizeof(dlrs_py_request), {48}, 0},

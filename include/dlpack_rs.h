@@ -3523,7 +3523,7 @@ dlrs_status dlrs_device_format(DLDevice device,
  * Tensors as text.
  */
 
-/** How to print. A member that is 0 means NumPy's default. */
+/** How much to print. A member that is 0 means its default. */
 struct dlrs_print_options {
   /** `sizeof(dlrs_print_options)`. */
   uint32_t struct_size;
@@ -3531,14 +3531,15 @@ struct dlrs_print_options {
   uint32_t edge_items;
   /** A tensor with more elements than this is large; 0 for 1000. */
   uint64_t threshold;
-  /** Columns of a line; 0 for 75. */
-  uint32_t line_width;
-  /** Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them. */
-  uint32_t precision;
 };
 
 /**
- * Describe a bare tensor, and print its values as NumPy does.
+ * Describe a bare tensor, and print its values as nested lists.
+ *
+ * One line describes it; then each row is a line. Integers are decimal, truth values True and
+ * False, floats the shortest decimal numbers that are read back as the same float64 or float32;
+ * narrower floats are written like the float32 of the same value. Complex numbers are 1.0-2.0j;
+ * handles and elements of unknown dtypes are hexadecimal; "..." stands for what is left out.
  *
  * Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
  *            line that describes the error instead of values.
@@ -3554,7 +3555,7 @@ struct dlrs_print_options {
  *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
  *            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
  * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    numpy.array2string with its default options.
+ * Source:    this library.
  *
  * Safety:
  * See the preface.
@@ -3569,7 +3570,9 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
                                   dlrs_error *error);
 
 /**
- * Describe a versioned tensor, and print its values as NumPy does.
+ * Describe a versioned tensor, and print its values as nested lists.
+ *
+ * The text is that of dlrs_tensor_to_string.
  *
  * Shape:     as dlrs_tensor_to_string.
  * Bytes:     as dlrs_tensor_to_string.
@@ -3578,7 +3581,7 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
  * Flags:     its own.
  * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
  * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    numpy.array2string with its default options.
+ * Source:    this library.
  *
  * Safety:
  * See the preface.

@@ -93,8 +93,6 @@ pub struct Parts {
     pub mantissa: u64,
     /// Power of two.
     pub exponent: i32,
-    /// The neighbour below is half as far away as the one above: a power of two does that.
-    pub closer_below: bool,
 }
 
 impl FloatFormat {
@@ -127,7 +125,6 @@ impl FloatFormat {
             class,
             mantissa: hidden | fraction,
             exponent: power - self.bias - width as i32,
-            closer_below: field > 1 && fraction == 0,
         }
     }
 }
@@ -160,54 +157,6 @@ impl Parts {
             }
         };
         magnitude | u64::from(self.negative) << (format.width() - 1)
-    }
-
-    /// How large a finite value is, without its sign: what is larger is greater.
-    pub fn magnitude(&self) -> Magnitude {
-        match self.mantissa {
-            0 => Magnitude::ZERO,
-            mantissa => {
-                let up = mantissa.leading_zeros();
-                Magnitude { exponent: self.exponent - up as i32, mantissa: mantissa << up }
-            }
-        }
-    }
-}
-
-/// The absolute value of a finite number, `mantissa * 2^exponent`, with the top bit of the mantissa
-/// set: so they are ordered as they are declared.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Magnitude {
-    exponent: i32,
-    mantissa: u64,
-}
-
-impl Magnitude {
-    /// Below all others.
-    pub const ZERO: Magnitude = Magnitude { exponent: i32::MIN, mantissa: 0 };
-    /// Above all others.
-    pub const MOST: Magnitude = Magnitude { exponent: i32::MAX, mantissa: u64::MAX };
-
-    /// That of a whole number, not 0.
-    pub const fn of(number: u64) -> Magnitude {
-        let up = number.leading_zeros();
-        Magnitude { exponent: -(up as i32), mantissa: number << up }
-    }
-
-    /// Whether `self / other`, rounded to a mantissa of so many bits, is more than 1000. `other` is
-    /// neither 0 nor larger; the mantissa has 8 to 52 bits.
-    pub fn thousandfold(&self, other: &Magnitude, mantissa_bits: u8) -> bool {
-        // 1000 is even, so halfway to the next number still rounds to it: 1000 + 2^-below.
-        let below = u32::from(mantissa_bits).saturating_sub(8);
-        match self.exponent.saturating_sub(other.exponent) {
-            // The mantissas' ratio is between 1/2 and 2.
-            ..9 => false,
-            more @ 9..12 => {
-                u128::from(self.mantissa) << (more as u32 + below)
-                    > u128::from(other.mantissa) * ((1000 << below) + 1)
-            }
-            12.. => true,
-        }
     }
 }
 

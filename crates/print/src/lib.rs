@@ -1,47 +1,37 @@
-//! Tensors as text: one line that describes them, and their values as NumPy prints them.
+//! Tensors as text: one line that describes them, and their values as nested lists.
 //!
-//! [`write_values`] gives, byte for byte, `str(array)` of NumPy 2.4 with default print options
-//! for the dtypes that NumPy has; a test compares with its output. What NumPy lacks:
+//! The format is stable and is the library's own. Each row is a line; `...` stands for what is left
+//! out. Numbers are written as Python writes them: integers in decimal, `True` and `False`, floats
+//! by the fewest digits that give the same float64 or float32 when read again. Narrower floats are
+//! written like the float32 of the same value, NaNs all alike. A complex number is `1.0-2.0j`;
+//! handles, and elements whose dtype is not known, are their bits in hexadecimal. Lanes are one more
+//! dimension, the innermost.
 //!
-//! - bfloat16 and the floats below 16 bits print like `str(array.astype(float32))`. (ml_dtypes
-//!   prints 6 digits and does not align.)
-//! - Integers below 8 bits print like int8, complex32 by the rules of float16.
-//! - Handles print in hexadecimal, aligned to the right.
-//! - Lanes are one more dimension, the innermost.
-//!
-//! What differs: more than 65536 (or `threshold`) elements that summarising leaves over, as of
-//! shape (2, 2, …, 2), are not printed; `edge_items` of 0 counts as 1.
-//!
-//! Another thread may write the elements meanwhile: then columns may not align, no more.
+//! More than 65536 (or `threshold`) elements that summarising leaves over, as of shape
+//! (2, 2, …, 2), are not printed; `edge_items` of 0 counts as 1.
 //!
 //! Nothing is allocated and nothing recurses: an index of 65 places walks over the elements that
-//! are shown, three times for floats (range, widths, text), twice for the rest.
+//! are shown, once.
 //!
 //! Optional (the feature `print`). May use: `tensor`. Used by: the C interface, `python/module`.
 #![no_std]
+#![deny(unsafe_code)]
 
 #[cfg(test)]
 extern crate std;
 
 use dlpack_tensor::*;
 
-mod big;
-mod column;
-mod digits;
-mod float;
-mod page;
+#[allow(unsafe_code)] // it reads memory; printing has what was read
 pub mod reader;
 mod walk;
-mod word;
 
-use crate::abi::{self, DLDataType, DLDevice};
+use crate::abi::{self, DLDataType, DLDataTypeCode::*, DLDevice};
+use crate::float_formats::{self, Class, FLOAT32, FLOAT64, FloatFormat};
 use crate::integer_text::{hex, signed, unsigned};
 use crate::{device_type, dtype};
-use column::{Reading, Style, write_scalar};
 use core::fmt::{self, Write};
-use page::Page;
-use walk::{MOST_DIMS, Walk};
-use word::Word;
+use walk::{MOST_DIMS, Step, Walk};
 
 /// Elements that are shown even if the threshold is lower.
 const MOST_SHOWN: u64 = 1 << 16;
@@ -59,23 +49,18 @@ impl<F: Fn(&[i64], u16) -> u128> Elements for F {
     }
 }
 
-/// NumPy's print options.
+/// How much is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrintOptions {
     /// Above this many elements only the edges of each dimension are shown.
     pub threshold: u64,
     /// How many elements an edge has.
     pub edge_items: u32,
-    /// Where lines break.
-    pub line_width: u32,
-    /// The most digits behind the point.
-    pub precision: u32,
 }
 
 impl PrintOptions {
-    /// NumPy's own.
-    pub const DEFAULT: PrintOptions =
-        PrintOptions { threshold: 1000, edge_items: 3, line_width: 75, precision: 8 };
+    /// What is usual.
+    pub const DEFAULT: PrintOptions = PrintOptions { threshold: 1000, edge_items: 3 };
 }
 
 /// The contents of the first line.
@@ -95,9 +80,9 @@ pub struct Description<'a> {
     pub flags: Option<u64>,
 }
 
-/// Prints values like NumPy's `str(array)`, without a newline at the end.
+/// Prints values as nested lists, without a newline at the end.
 ///
-/// Values that cannot be shown (illegal dtype, impossible shape, too many) are a text in `<>`.
+/// Values that cannot be shown (impossible shape, more than 128 bits, too many) are a text in `<>`.
 pub fn write_values(
     elements: &dyn Elements,
     shape: &[i64],
@@ -112,30 +97,82 @@ pub fn write_values(
     if count == 0 {
         return out.write_str("[]");
     }
-    let Some(reading) = Reading::of(dtype) else {
+    if u32::from(dtype.bits) > u128::BITS {
         return out.write_str("<values of this dtype cannot be shown>");
-    };
+    }
     if count > options.threshold {
         walk.only_edges(options.edge_items);
         if walk.counts().1 > options.threshold.max(MOST_SHOWN) {
             return out.write_str("<these are too many values to show>");
         }
     }
-    if walk.axes() == 0 {
-        let mut word = Word::EMPTY;
-        write_scalar(elements.bits(walk.index(), 0), reading, &mut word)?;
-        return out.write_str(word.text());
-    }
-    let style = Style::of(reading, &mut walk, elements, options);
-    let mut page = Page::new(out, walk.axes(), options.line_width);
-    page.open(0)?;
+    let axes = walk.axes();
+    repeat("[", axes, out)?;
     loop {
-        let mut word = Word::EMPTY;
-        style.write(elements.bits(walk.index(), walk.lane()), &mut word)?;
-        page.word(word)?;
+        write_value(elements.bits(walk.index(), walk.lane()), dtype, out)?;
         match walk.step() {
-            Some(step) => page.between(&step)?,
-            None => return page.close(walk.axes()),
+            Some(step) => write_between(&step, axes, out)?,
+            None => return repeat("]", axes, out),
+        }
+    }
+}
+
+fn repeat(text: &str, count: usize, out: &mut dyn Write) -> fmt::Result {
+    (0..count).try_for_each(|_| out.write_str(text))
+}
+
+/// Writes what stands between two elements.
+fn write_between(step: &Step, axes: usize, out: &mut dyn Write) -> fmt::Result {
+    let outer = step.axis + 1;
+    let inner = axes.saturating_sub(outer);
+    repeat("]", inner, out)?;
+    for text in [",", "...,"].iter().take(1 + usize::from(step.gap)) {
+        out.write_str(text)?;
+        // Between rows a new line, between matrices an empty one as well, and so on.
+        repeat("\n", inner, out)?;
+        repeat(" ", if inner == 0 { 1 } else { outer }, out)?;
+    }
+    repeat("[", inner, out)
+}
+
+/// Prints one lane of an element.
+fn write_value(raw: u128, dtype: DLDataType, out: &mut dyn Write) -> fmt::Result {
+    let unused = u128::BITS - u32::from(dtype.bits).clamp(1, u128::BITS);
+    let signed_raw = (raw << unused) as i128 >> unused;
+    let raw = raw << unused >> unused;
+    let known = dtype::legal(dtype).is_ok();
+    let is = |code| known && dtype.code == code as u8;
+    match float_formats::of(dtype.code, dtype.bits) {
+        _ if is(kDLInt) => write!(out, "{}", signed(signed_raw as i64)),
+        _ if is(kDLUInt) => write!(out, "{}", unsigned(raw as u64)),
+        _ if is(kDLBool) => out.write_str(if raw != 0 { "True" } else { "False" }),
+        Some(format) if dtype::is_complex(dtype.code) => {
+            write_float(raw as u64, format, false, out)?;
+            write_float((raw >> format.width()) as u64, format, true, out)?;
+            out.write_str("j")
+        }
+        Some(format) => write_float(raw as u64, format, false, out),
+        None => match (raw >> 64) as u64 {
+            0 => write!(out, "0x{}", hex(raw as u64, 1)),
+            upper => write!(out, "0x{}{}", hex(upper, 1), hex(raw as u64, 16)),
+        },
+    }
+}
+
+/// Prints a float, with a sign in any case if `plus`.
+fn write_float(raw: u64, format: &FloatFormat, plus: bool, out: &mut dyn Write) -> fmt::Result {
+    let parts = format.parts(raw);
+    let negative = parts.negative && parts.class != Class::Nan;
+    out.write_str(if plus && !negative { "+" } else { "" })?;
+    match parts.class {
+        Class::Nan => out.write_str("nan"),
+        Class::Infinite => out.write_str(if negative { "-inf" } else { "inf" }),
+        Class::Finite if *format == FLOAT64 => {
+            out.write_str(ryu::Buffer::new().format_finite(f64::from_bits(raw)))
+        }
+        Class::Finite => {
+            let value = f32::from_bits(parts.place(&FLOAT32) as u32);
+            out.write_str(ryu::Buffer::new().format_finite(value))
         }
     }
 }

@@ -482,21 +482,16 @@ class dlrs_pointer_info(Structure):
 
 
 class dlrs_print_options(Structure):
-    """How to print. A member that is 0 means NumPy's default.
+    """How much to print. A member that is 0 means its default.
 
     struct_size: `sizeof(dlrs_print_options)`.
     edge_items: Elements printed at each edge of a dimension of a large tensor; 0 for 3.
     threshold: A tensor with more elements than this is large; 0 for 1000.
-    line_width: Columns of a line; 0 for 75.
-    precision: Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of
-        them.
     """
     _fields_ = [
         ("struct_size", c_uint32),
         ("edge_items", c_uint32),
-        ("threshold", c_uint64),
-        ("line_width", c_uint32),
-        ("precision", c_uint32)]
+        ("threshold", c_uint64)]
 
 
 class dlrs_py_kind(Structure):

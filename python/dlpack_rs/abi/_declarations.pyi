@@ -632,24 +632,18 @@ class dlrs_pointer_info(Structure):
     ) -> None: ...
 
 class dlrs_print_options(Structure):
-    """How to print. A member that is 0 means NumPy's default."""
+    """How much to print. A member that is 0 means its default."""
     struct_size: _CField[c_uint32, int, int | c_uint32]
     """`sizeof(dlrs_print_options)`."""
     edge_items: _CField[c_uint32, int, int | c_uint32]
     """Elements printed at each edge of a dimension of a large tensor; 0 for 3."""
     threshold: _CField[c_uint64, int, int | c_uint64]
     """A tensor with more elements than this is large; 0 for 1000."""
-    line_width: _CField[c_uint32, int, int | c_uint32]
-    """Columns of a line; 0 for 75."""
-    precision: _CField[c_uint32, int, int | c_uint32]
-    """Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them."""
     def __init__(
         self,
         struct_size: int | c_uint32 = ...,
         edge_items: int | c_uint32 = ...,
         threshold: int | c_uint64 = ...,
-        line_width: int | c_uint32 = ...,
-        precision: int | c_uint32 = ...,
     ) -> None: ...
 
 class dlrs_py_kind(Structure):
@@ -2947,7 +2941,9 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor, const dlrs_print_options *options, char *buffer, size_t capacity, size_t *nbytes, dlrs_error *error);
 
-        Describe a versioned tensor, and print its values as NumPy does.
+        Describe a versioned tensor, and print its values as nested lists.
+
+        The text is that of dlrs_tensor_to_string.
 
         Shape:     as dlrs_tensor_to_string.
         Bytes:     as dlrs_tensor_to_string.
@@ -2956,7 +2952,7 @@ class _Library:
         Flags:     its own.
         Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
         Threads:   any; no other thread writes the elements meanwhile.
-        Source:    numpy.array2string with its default options.
+        Source:    this library.
 
         Safety:
         See the preface.
@@ -3943,7 +3939,12 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_tensor_to_string(const DLTensor *tensor, uint64_t flags, const dlrs_print_options *options, char *buffer, size_t capacity, size_t *nbytes, dlrs_error *error);
 
-        Describe a bare tensor, and print its values as NumPy does.
+        Describe a bare tensor, and print its values as nested lists.
+
+        One line describes it; then each row is a line. Integers are decimal, truth values True and
+        False, floats the shortest decimal numbers that are read back as the same float64 or float32;
+        narrower floats are written like the float32 of the same value. Complex numbers are 1.0-2.0j;
+        handles and elements of unknown dtypes are hexadecimal; "..." stands for what is left out.
 
         Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
                    line that describes the error instead of values.
@@ -3959,7 +3960,7 @@ class _Library:
                    DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
                    DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
         Threads:   any; no other thread writes the elements meanwhile.
-        Source:    numpy.array2string with its default options.
+        Source:    this library.
 
         Safety:
         See the preface.

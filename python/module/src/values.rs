@@ -248,7 +248,7 @@ impl Write for Page {
 }
 
 slot!(
-    /// `repr(t)`: the description, and the values as NumPy prints them.
+    /// `repr(t)`: the description, and the values as nested lists.
     repr, "Tensor.__repr__", |this| -> Owned {
         let mut snapshot = Snapshot::new();
         this.live().read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
