@@ -37,7 +37,7 @@ STRUCTS = {
 # Missing from older headers. AMD's run-time compiler has a separate header.
 LATE = {"cuStreamGetDevice", "cuStreamGetGreenCtx", "cuMemcpyBatchAsync", "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM",
         "CUmemcpyAttributes_st", "CUDA_ERROR_CDP_NOT_SUPPORTED", "CUDA_ERROR_CDP_VERSION_MISMATCH",
-        "hipStreamGetDevice", "hipMemoryTypeManaged"}
+        "hipStreamGetDevice", "hipMemoryTypeManaged", "hipGetDevicePropertiesR0600"}
 # The codes that codes.rs distinguishes. One without an AMD name has NVIDIA's name only.
 CODES = """
 1 CUDA_ERROR_INVALID_VALUE hipErrorInvalidValue

@@ -212,6 +212,10 @@ functions! {
 
     hip_set_device(device: i32) = "", "hipSetDevice";
     hip_last_error() = "", "hipGetLastError";
+    hip_properties(out: *mut super::rocm::Properties, device: i32)
+        = "", "hipGetDevicePropertiesR0600";
+    hip_properties_5(out: *mut super::rocm::Properties, device: i32)
+        = "", "hipGetDeviceProperties";
     hip_pointer(out: *mut super::rocm::Attributes, data: *const c_void)
         = "", "hipPointerGetAttributes";
     hip_copy(dst: Ptr, src: *const c_void, nbytes: usize, kind: i32, stream: Ptr)

@@ -7,6 +7,7 @@ use core::ptr::{NonNull, null_mut};
 use super::driver::{Driver, Ptr, find};
 use super::kernels::Family;
 use super::packed::Text;
+use super::rocm::Properties;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
@@ -76,14 +77,24 @@ pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
         &mut program => *mut Ptr, source.as_ptr() => *const c_char,
         c"dlpack_rs.hip".as_ptr() => *const c_char, 0 => i32,
         none => *const *const c_char, none => *const *const c_char)?;
-    let code = translate(library, program, family);
+    let code = architecture(driver).and_then(|gpu| translate(library, program, family, &gpu));
     let destroyed = call!(library, c"hiprtcDestroyProgram", &mut program => *mut Ptr);
     destroyed.and(code)
 }
 
-fn translate(library: Library, program: Ptr, family: Family) -> Result<Code> {
+/// The compiler option for the current device. Without one, hiprtc asks the runtime that is called
+/// libamdhip64.so, which only the development package has.
+fn architecture(driver: &Driver) -> Result<[u8; 96]> {
+    let properties = Properties::of_current(driver)?;
+    let mut option = [0; 96];
+    let text = b"--gpu-architecture=".iter().copied().chain(properties.architecture());
+    option.iter_mut().take(95).zip(text).for_each(|(to, byte)| *to = byte);
+    Ok(option)
+}
+
+fn translate(library: Library, program: Ptr, family: Family, gpu: &[u8; 96]) -> Result<Code> {
     // Versions of hiprtc differ in their default language version.
-    let options = [c"-std=c++17".as_ptr(), family.option().as_ptr()];
+    let options = [c"-std=c++17".as_ptr(), family.option().as_ptr(), gpu.as_ptr().cast()];
     call!(library, c"hiprtcCompileProgram", program => Ptr,
         options.len() as i32 => i32, options.as_ptr() => *const *const c_char)?;
     let mut nbytes = 0usize;

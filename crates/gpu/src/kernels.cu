@@ -1,5 +1,5 @@
-// The device code of copies: one source for CUDA (NVRTC), ROCm (hiprtc) and, in tests, a host
-// compiler (c_tests/standin/launch.cpp). No headers, no warp primitives, no dependence on the
+// The device code of copies: one source for CUDA (NVRTC), ROCm (hiprtc) and, in tests of what is
+// AMD's alone, a host compiler (c_tests/standin/launch.cpp). No headers, no warp primitives, no dependence on the
 // wavefront size. launches.rs selects a kernel, kernels.rs fills in its argument.
 //
 //   dlrs_run           elements of 4 and 8 bytes, one per thread and iteration
