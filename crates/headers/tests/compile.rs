@@ -136,7 +136,7 @@ fn growing() -> Vec<(String, Vec<String>)> {
             // An identifier, an array, or a pointer to a function.
             let pointer = declared.split_once("(*").and_then(|(_, rest)| rest.split_once(')'));
             let plain = declared.split('[').next().expect("there is always a first");
-            let plain = plain.rsplit([' ', '*']).next().expect("likewise");
+            let plain = plain.rsplit([' ', '*']).next().expect("a name is left");
             pointer.map_or(plain, |(name, _)| name).to_string()
         });
         if members.next().is_some_and(|first| first == "struct_size") {
