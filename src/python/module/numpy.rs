@@ -86,10 +86,12 @@ fn array_of(this: This) -> Result<Owned> {
     // SAFETY: attached.
     unsafe { python.PyErr_Clear() };
     if snapshot.slot_bits() != u32::from(bits) {
+        let floats = dtype::kind(snapshot.dtype.code).is_some_and(|kind| !kind.floats.is_empty());
         let text = format_args!(
             "numpy: elements of {} bits are packed here, and an array has a byte for each: \
-             convert them, as by astype('int8')",
-            unsigned(snapshot.dtype.bits.into())
+             convert them, as by astype('{}')",
+            unsigned(snapshot.dtype.bits.into()),
+            if floats { "float16" } else { "int8" }
         );
         return Err(refused(python, python.PyExc_BufferError(), text));
     }

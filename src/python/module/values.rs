@@ -12,7 +12,7 @@ use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::float_formats;
-use crate::layout::MAX_NDIM;
+use crate::layout::{self, MAX_NDIM};
 use crate::overlap::Verdict;
 use crate::platform;
 use crate::print::{self, Description, Elements, PrintOptions};
@@ -192,7 +192,8 @@ pub unsafe fn move_packed(
     }
     let (there, here): (*mut u8, *mut u8) = (tensor.first(), dense.description().data.cast());
     let mut next = 0i128;
-    detached(from.python, tensor.nbytes()?, || {
+    // A single element is written with Python's lock: its neighbours in the byte are others'.
+    detached(from.python, layout::packed_nbytes(layout::numel(shape)?, slot)?, || {
         each(shape, strides, 0, &mut |at| {
             let (there, here) = ((there, bit + at * i128::from(slot)), (here, next));
             let (from, to) = if way == Way::Load { (there, here) } else { (here, there) };
