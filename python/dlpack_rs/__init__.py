@@ -18,7 +18,8 @@ import sys
 from ._library import library_path
 
 __all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version",
-           "empty", "from_dlpack", "from_numpy", "full", "inspect", "prepare", "zeros"]
+           "empty", "from_dlpack", "from_numpy", "full", "inspect", "prepare",
+           "register_numpy_dtypes", "zeros"]
 
 # Names of element types; types with several lanes end with their number: "float32x4".
 DTYPES = ("bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "uint1", "uint2",
@@ -81,7 +82,7 @@ if _module:
 
 
 def __getattr__(name):
-    """`abi`, `inspect` and `prepare` are loaded on first use."""
+    """`abi`, `inspect`, `prepare`, `register_numpy_dtypes` are loaded on first use."""
     if name == "abi":
         import importlib
 
@@ -94,6 +95,10 @@ def __getattr__(name):
         from ._prepare import prepare
 
         return prepare
+    if name == "register_numpy_dtypes" and _module:
+        from ._numpy import register_numpy_dtypes
+
+        return register_numpy_dtypes
     if name in __all__:
         raise ImportError(f"dlpack_rs.{name} needs " + (
             f"CPython 3.9 or newer, and this is {sys.implementation.name} "

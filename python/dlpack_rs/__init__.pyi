@@ -6,6 +6,7 @@ from typing_extensions import Buffer, CapsuleType
 
 from . import abi as abi
 from ._inspect import inspect as inspect
+from ._numpy import register_numpy_dtypes as register_numpy_dtypes
 from ._prepare import prepare as prepare
 
 class _SupportsDLPack(Protocol):
@@ -38,7 +39,8 @@ _DType = Any  # its name, or the type of NumPy, ml_dtypes, PyTorch or Python tha
 
 __all__ = [
     "DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version", "empty",
-    "from_dlpack", "from_numpy", "full", "inspect", "prepare", "zeros",
+    "from_dlpack", "from_numpy", "full", "inspect", "prepare",
+    "register_numpy_dtypes", "zeros",
 ]
 
 DTYPES: tuple[str, ...]

@@ -161,7 +161,7 @@ def test_the_stubs_have_no_extra_names():
             assert all(hasattr(module, name.name) for name in node.names), node.module
     public = {name for name in named if not name.startswith("_") or name.endswith("__")}
     assert all(hasattr(dlpack_rs, name) for name in public), public
-    assert sorted(public | {"abi", "inspect", "prepare"}) == sorted({*dlpack_rs.__all__, "__all__"})
+    assert sorted(public | {"abi", "inspect", "prepare", "register_numpy_dtypes"}) == sorted({*dlpack_rs.__all__, "__all__"})
 
 
 # --- The ABI ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import py_module
-from test_module import refuses
+from test_module import Forger, refuses
 
 m = py_module.load()
 SEEDS = st.integers(0, 2**32)
@@ -194,3 +194,31 @@ def test_refused_views_name_what_works():
     with pytest.raises(ValueError, match="NOT_VIEWABLE.*Slice it to a multiple"):
         t.reshape(-1).view("uint16")
     assert t.reshape(-1)[:4].view("uint16").tolist() == [0x4321]
+    for name, wide in ("uint2", "int8"), ("float4_e2m1fn", "float16"), ("float6_e3m2fn", "float16"):
+        p = Packed(np.random.default_rng(5), name, 1)
+        refuses(BufferError, rf"by astype\('{wide}'\)", p.tensor.numpy)
+        assert p.tensor.astype(wide).numpy().tolist() == p.tensor.tolist()
+
+
+def nibbles(device_type, *strides):
+    """A foreign tensor of 2 x 4 int4, and its owner."""
+    def change(tensor, inner):
+        inner.dtype.code, inner.dtype.bits, inner.device.device_type = 0, 4, device_type
+        for axis, numbers in enumerate(zip((2, 4), strides)):
+            inner.shape[axis], inner.strides[axis] = numbers
+    owner = Forger(change)
+    return m.from_dlpack(owner), owner
+
+
+def test_elements_that_share_memory_are_not_assigned_together():
+    t, _owner = nibbles(1, 0, 1)
+    refuses(BufferError, "OVERLAP_DST", operator.setitem, t, (slice(None), slice(1, None)), 3)
+    t[0, 1] = 3
+    assert t.tolist() == [[0, 3, 0, 0]] * 2
+
+
+def test_elements_on_a_device_are_not_read():
+    t, _owner = nibbles(2, 4, 1)
+    assert t[0, 0].device == "cuda:0" and not t[0, 0].readonly  # a view
+    refuses(BufferError, "CPU cannot read", operator.getitem, t, (0, 1))
+    refuses(BufferError, "CPU cannot read", operator.setitem, t, (0, 1), 1)

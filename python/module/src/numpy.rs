@@ -1,8 +1,8 @@
 //! NumPy: arrays over a `Tensor`'s memory, and dtypes that only ml_dtypes has.
 //!
-//! NumPy itself takes what its own dtypes name, by `from_dlpack`. The others (bfloat16, float8,
-//! integers of less than a byte) are types of ml_dtypes: an array of unsigned integers of the same
-//! size is made, and viewed as one of these.
+//! NumPy itself takes what its own dtypes name, and those that were registered with it, by
+//! `from_dlpack`. The others (bfloat16, float8, integers of less than a byte) are types of
+//! ml_dtypes: an array of unsigned integers of the same size is made, and viewed as one of these.
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -11,11 +11,11 @@ use super::arguments::{self, method};
 use super::attributes::{dtype_name, text};
 use super::copies;
 use super::failure::refused;
-use super::tensor::This;
+use super::tensor::{Held, This};
 use super::views::step;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
-use crate::device_type;
+use crate::device_type::{self, CPU};
 use crate::dtype;
 use crate::dtype_notation;
 use crate::error::Result;
@@ -27,6 +27,7 @@ use dlpack_python::constants;
 use dlpack_python::raise::{is, raised, required};
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
+use dlpack_tensor::tensor::alloc::{self, Request};
 
 method!(
     /// numpy($self, /)
@@ -74,14 +75,23 @@ fn array_of(this: This) -> Result<Owned> {
     if device_type::host_reachable(snapshot.device.device_type) {
         copy::host_read(&snapshot, &copy::Streams::NONE)?;
     }
-    let Some(bits) = bits_of_foreign(&snapshot) else {
-        return call_numpy(python, c"from_dlpack", &[this.as_ptr()]);
-    };
+    let taken = call_numpy(python, c"from_dlpack", &[this.as_ptr()]);
+    let Some(bits) = bits_of_foreign(&snapshot) else { return taken };
+    // NumPy knows the dtypes that were registered with it; of others it says BufferError, or before
+    // 2.5 RuntimeError.
+    let unknown = [Python::PyExc_BufferError, Python::PyExc_RuntimeError];
+    if taken.is_ok() || !unknown.into_iter().any(|kind| is(python, kind)) {
+        return taken;
+    }
+    // SAFETY: attached.
+    unsafe { python.PyErr_Clear() };
     if snapshot.slot_bits() != u32::from(bits) {
+        let floats = dtype::kind(snapshot.dtype.code).is_some_and(|kind| !kind.floats.is_empty());
         let text = format_args!(
             "numpy: elements of {} bits are packed here, and an array has a byte for each: \
-             convert them, as by astype('int8')",
-            unsigned(snapshot.dtype.bits.into())
+             convert them, as by astype('{}')",
+            unsigned(snapshot.dtype.bits.into()),
+            if floats { "float16" } else { "int8" }
         );
         return Err(refused(python, python.PyExc_BufferError(), text));
     }
@@ -131,11 +141,18 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
 pub fn dtype_of(this: This) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
-    let named = match bits_of_foreign(&snapshot) {
-        Some(_) => ml_dtype(this.python, &snapshot)?,
-        None => dtype_name(this.python, snapshot.dtype)?,
-    };
-    call_numpy(this.python, c"dtype", &[named.as_ptr()])
+    let (python, dtype) = (this.python, snapshot.dtype);
+    if bits_of_foreign(&snapshot).is_none() {
+        return call_numpy(python, c"dtype", &[dtype_name(python, dtype)?.as_ptr()]);
+    }
+    let flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+    let request = Request { flags, ..Request::dense(&[0], dtype, CPU) };
+    // SAFETY: a fresh block; live objects.
+    unsafe {
+        let none = this.like(Held::new(python, alloc::new(&request)?))?;
+        let array = array_of(This::new(python, none.as_ptr()))?;
+        required(python.PyObject_GetAttrString(array.as_ptr(), c"dtype".as_ptr()))
+    }
 }
 
 /// A function of NumPy, called with at most two arguments.

@@ -12,7 +12,7 @@ use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::float_formats;
-use crate::layout::MAX_NDIM;
+use crate::layout::{self, MAX_NDIM};
 use crate::overlap::Verdict;
 use crate::platform;
 use crate::validate::{Level, Rules, Snapshot};
@@ -144,10 +144,10 @@ fn each(shape: &[i64], strides: &[i64], at: i128, visit: &mut dyn FnMut(i128)) {
 ///
 /// # Safety
 /// `from` is readable, `to` writable.
-unsafe fn move_bits(from: (*const u8, i128), to: (*mut u8, i128), count: u32) {
+unsafe fn move_bits(from: (*mut u8, i128), to: (*mut u8, i128), count: u32) {
     for place in 0..i128::from(count) {
         let (source, target) = (from.1 + place, to.1 + place);
-        // SAFETY: bytes with bits of the caller's.
+        // SAFETY: the bytes of the bits.
         unsafe {
             let bit = from.0.offset((source >> 3) as isize).read() >> (source & 7) & 1;
             let byte = to.0.offset((target >> 3) as isize);
@@ -190,16 +190,16 @@ pub unsafe fn move_packed(
             return Err(Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES));
         }
     }
-    let (there, here) = (tensor.first(), dense.description().data.cast());
+    let (there, here): (*mut u8, *mut u8) = (tensor.first(), dense.description().data.cast());
     let mut next = 0i128;
-    detached(from.python, tensor.nbytes()?, || {
+    // A single element is written with Python's lock: its neighbours in the byte are others'.
+    detached(from.python, layout::packed_nbytes(layout::numel(shape)?, slot)?, || {
         each(shape, strides, 0, &mut |at| {
-            let at = bit + at * i128::from(slot);
-            // SAFETY: bits of an element on both sides, by the caller's word.
-            match way {
-                Way::Load => unsafe { move_bits((there, at), (here, next), slot) },
-                Way::Store => unsafe { move_bits((here, next), (there, at), slot) },
-            }
+            let (there, here) = ((there, bit + at * i128::from(slot)), (here, next));
+            let (from, to) = if way == Way::Load { (there, here) } else { (here, there) };
+            // SAFETY: an element inside `from`, whose memory the host can access, and its place in
+            // the dense tensor.
+            unsafe { move_bits(from, to, slot) };
             next += i128::from(slot);
         });
     });

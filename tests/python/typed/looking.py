@@ -24,4 +24,5 @@ if seen.shape is not None and seen.strides is not None:
     steps: list[int] = [stride * seen.dtype[1] // 8 for stride in seen.strides]
     assert steps == list(array.strides)
 assert seen.device == (1, 0) and seen.valid == "strictly" and "numpy" in taken_by(array)
-print(problems(CONSUMERS[2], array), *(f"{name}: {text}" for name, text in seen.rows()), sep="\n")
+names: tuple[str, ...] = dlpack_rs.register_numpy_dtypes() if array.size == 0 else ()
+print(names, problems(CONSUMERS[2], array), *(f"{name}: {text}" for name, text in seen.rows()), sep="\n")
