@@ -376,11 +376,16 @@ class Equal(IntEnum):
     VALUES_OR_NAN = 3
 
 
-class NewerCode(IntEnum):
-    """Dtype code and device types newer than DLPack 1.3."""
+class NewerDataTypeCode(IntEnum):
+    """Dtype codes newer than DLPack 1.3."""
 
     # Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits.
     BCOMPLEX = 18
+
+
+class NewerDeviceType(IntEnum):
+    """Device types newer than DLPack 1.3."""
+
     # Device type of `dlpack.h` newer than v1.3: memory of a Google TPU.
     TPU = 19
     # Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU.
