@@ -6,7 +6,7 @@ PYTHON ?= python3
 export CARGO_TARGET_DIR = $(CURDIR)/target
 LIB = target/lib
 INCLUDE = target/include
-SONAME := $(shell cdylib/soname.sh)
+SONAME := $(shell crates/cdylib/soname.sh)
 # Named in every build of the library: a target out of cargo's configuration or CARGO_BUILD_TARGET
 # would put it elsewhere, and an older one would be taken for it.
 HOST = $(shell PATH='$(PATH)' $(CARGO) -vV | sed -n 's/^host: //p')
@@ -45,7 +45,7 @@ build: setup  ## build the release library; leaves target/lib, target/include; F
 	@ln -sfn ../../include $(INCLUDE)/dlpack
 	@for name in libdlpack_rs.so $(SONAME); do \
 	  ln -sf ../../$(MODULE)/$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
-	@cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
+	@crates/cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
 
 # With sudo, what is built is built as the one who called it: Rust is theirs, and so is target/.
 AS_CALLER = $(if $(SUDO_USER),$(if $(filter $(SUDO_USER),$(shell stat -c %U .)),\
@@ -62,7 +62,7 @@ install-build: setup
 	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo
 
 uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is set
-	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P cmake/uninstall.cmake
+	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P packaging/cmake/uninstall.cmake
 
 packages: setup  ## release archives, .deb and the recipes of package managers, each tried (docs/packages.md)
 	packaging/run.sh $(PACKAGES)
@@ -83,7 +83,7 @@ TESTS = \
 	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \
-	"headers/check.sh" \
+	"crates/headers/check.sh" \
 	"tests/lint.sh" \
 	"c_tests/consumers.sh" \
 	"tests/gpu/kernels.sh" \
@@ -99,7 +99,7 @@ TESTS = \
 	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
-# Options of tests/steps.sh.
+# Options of tests/steps.py.
 STEPS =
 
 # What tells the most in the least time: house rules, units, pointers and errors, the file's laws.
@@ -113,13 +113,13 @@ CHECKS = \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)"
 
 check: build  ## what is quickest to tell that something is wrong
-	@exec tests/steps.sh $(CHECKS)
+	@exec tests/steps.py $(CHECKS)
 
 lint: setup  ## rustfmt, clippy, rustdoc, shellcheck
 	tests/lint.sh
 
 test: build  ## run every test there is
-	@exec tests/steps.sh $(STEPS) $(PLATFORM_TESTS) $(TESTS)
+	@exec tests/steps.py $(STEPS) $(PLATFORM_TESTS) $(TESTS)
 
 # The two commands of README.md where there is next to nothing: SUITE, GOALS and SETUP.
 SUITE = bookworm
@@ -147,7 +147,7 @@ sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust addr
 miri:  ## the core under Miri, by both of Rust's aliasing models, where a nightly toolchain has it
 	tests/miri.sh
 
-coverage: build  ## which lines of src/ the C and Python tests run; writes target/coverage
+coverage: build  ## which lines the C and Python tests run; writes target/coverage
 	tests/coverage.sh
 
 mutants: setup  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"
@@ -176,7 +176,7 @@ docs: build  ## build the site of docs/ into target/site, and check it
 	docs/site/build.sh $(INCLUDE) $(LIB)
 
 test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
-	platforms/windows.sh
+	packaging/platforms/windows.sh
 
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
 	c_tests/gpu/device.sh cuda test
@@ -192,7 +192,7 @@ bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy; docs/benchm
 	c_tests/gpu/device.sh rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)
-	platforms/cross.sh
+	packaging/platforms/cross.sh
 
 test-avx512: setup  ## the engine on an emulated AVX-512 processor (docs/testing.md)
 	tests/avx512/run.sh

@@ -2,7 +2,7 @@
 //! it does not need.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../build.rs");
+    println!("cargo:rerun-if-changed=../../build.rs");
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     // The version of the interface: before 1.0 the minor one counts as the major one does later.
     let version = match (var("CARGO_PKG_VERSION_MAJOR"), var("CARGO_PKG_VERSION_MINOR")) {

@@ -95,7 +95,7 @@ def builds(asked):
         ours = build(ROOT, ROOT / "target", asked.level)
     files = {"ours": ours}
     names = {"ours": git("rev-parse", "--short=7", "HEAD")}
-    if git("status", "--porcelain", "src", "cdylib", "Cargo.toml"):
+    if git("status", "--porcelain", "src", "crates", "Cargo.toml"):
         names["ours"] += " and changes"
     if asked.base and Path(asked.base).is_file():
         files["base"], names["base"] = Path(asked.base), Path(asked.base).name

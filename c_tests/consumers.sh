@@ -32,7 +32,7 @@ fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e
 # Built once, for all rows, and for the other tests that need the library without the Python module.
 cargo_dir=("-DDLPACK_RS_CARGO_TARGET_DIR=$root/target" "-DDLPACK_RS_CARGO=$(command -v cargo)")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
-soname=$("$root/cdylib/soname.sh")
+soname=$("$root/crates/cdylib/soname.sh")
 
 # ---- the trees --------------------------------------------------------------------------------
 make_trees() {

@@ -34,7 +34,7 @@ law() { # law NAME TEST...: when it fails, each line of the test's output is sho
 symbols() { nm -D "$lib" | awk -v kind="$1" 'index(kind, $(NF - 1)) { sub(/@.*/, "", $NF); print $NF }' | LC_ALL=C sort -u; }
 
 no_tls() { ! readelf -lW "$lib" | grep -w TLS; }
-# Core's formatting of integers keeps a panic in some versions of Rust: src/integer_text.rs.
+# Core's formatting of integers keeps a panic in some versions of Rust: crates/core/src/integer_text.rs.
 no_core_integers() { ! nm "$lib" 2>&1 | grep pad_integral; }
 no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__tls_get_addr'; }
 # Exceptions as documented in build.rs; linkers differ in what they add.
@@ -50,7 +50,7 @@ weak() { ! symbols w | grep -vxE '_ITM_(de)?registerTMCloneTable|__cxa_finalize|
 exports() {
     nm -D --defined-only "$lib" | awk -v module="$module" '$NF != module { print $NF }' |
         LC_ALL=C sort >"$calls"
-    "$here/../cdylib/exports.sh" | diff - "$calls"
+    "$here/../crates/cdylib/exports.sh" | diff - "$calls"
 }
 soname() {
     version() { awk -v name="DLRS_VERSION_$1" '$2 == name { print $3; exit }' "$include/dlpack_rs.h"; }

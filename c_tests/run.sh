@@ -20,7 +20,7 @@ ln -s "$here" c_tests
 # The programs need the SONAME, which a build folder may lack.
 mkdir lib
 cp "$libdir/libdlpack_rs.so" lib/libdlpack_rs.so || exit 2
-ln -s libdlpack_rs.so "lib/$("$here/../cdylib/soname.sh")"
+ln -s libdlpack_rs.so "lib/$("$here/../crates/cdylib/soname.sh")"
 export LD_RUN_PATH="$work/lib"
 link="-Llib -ldlpack_rs -ldl -lpthread"
 passed=0
@@ -48,7 +48,7 @@ count() {
 }
 
 # These use C features that C++ lacks.
-c_only="test_engine test_platform test_pool test_view"
+c_only="test_engine test_platform test_view"
 programs="catalogue sweep threads"
 for source in "$here"/test_*.c; do programs="$programs $(basename "$source" .c)"; done
 
@@ -136,7 +136,6 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         sweep) arguments=3 ;;
         threads) arguments=100 ;;
         test_engine) arguments=100 ;;
-        test_pool) arguments=300 ;;
         test_setters) arguments=50 ;;
         test_stack) arguments=8 ;;
         test_small_world) arguments=101 ;;

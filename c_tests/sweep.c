@@ -1,6 +1,5 @@
 /* Every allocation of every function that allocates fails, once and from then on: the call returns
  * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call succeeds.
- * test_pool.c sweeps the blocks that a pool keeps.
  * `sweep N` runs only every N-th scenario. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +19,6 @@ static struct {
   dlrs_import_options import;
   dlrs_copy_options copy;
   dlrs_view_step steps[2];
-  dlrs_pool_options pool_options;
   char bytes[64];
   int64_t flat_shape, flat_stride, axes[2];
   int freed;
@@ -33,7 +31,6 @@ static struct {
 static struct {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
-  dlrs_pool *pool;
 } R;
 
 static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
@@ -303,12 +300,6 @@ static void cast_onto_itself(void) {
   S.dst.strides[1] = 2;
 }
 
-static void pool(void) {
-  plain();
-  S.pool_options.struct_size = sizeof S.pool_options;
-  S.pool_options.device = CPU;
-}
-
 static void large_copy(void) {
   plain();
   S.copy.threads = 4;
@@ -429,8 +420,6 @@ static void large_copy(void) {
   X(own, 0, dlrs_view_reshape(S.own, &S.flat_shape, 1, &R.out, ERR))                              \
   X(own, 0, dlrs_view_as_strided(S.own, &S.flat_shape, &S.flat_stride, 1, 0, &R.out, ERR))       \
   X(steps, 0, dlrs_view_apply(S.own, S.steps, 2, &R.out, ERR))                                     \
-  X(pool, 0, dlrs_pool_create(NULL, &R.pool, ERR))                                                 \
-  X(pool, 0, dlrs_pool_create(&S.pool_options, &R.pool, ERR))                                      \
   X(large_copy, 1, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))
 
 typedef struct scenario {
@@ -454,7 +443,6 @@ static void teardown(const scenario *row) {
   /* A result variable has the poison of t_before when the call lacks it. */
   if (strstr(row->call, "&R.out") != NULL) dlrs_release(R.out);
   if (strstr(row->call, "&R.legacy_out") != NULL) dlrs_release_legacy(R.legacy_out);
-  if (strstr(row->call, "&R.pool") != NULL) dlrs_pool_release(R.pool);
   dlrs_release(S.own);
   dlrs_release_legacy(S.own_legacy);
   free(S.large);
@@ -476,7 +464,6 @@ static int point(int number, long k, int forever) {
   if (S.own != NULL) t_watch(S.own, sizeof *S.own);
   t_result(&R.out);
   t_result(&R.legacy_out);
-  t_result(&R.pool);
   t_before();
   inject_arm(k, forever);
   status = run_scenario(number);

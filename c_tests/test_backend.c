@@ -4,6 +4,7 @@
  * The devices here are stand-ins over host memory: "ext_dev" has addresses that must not be
  * dereferenced, "opencl" has handles. Copies are compared with the same copies of host tensors. */
 #include "harness.h"
+#include "scattered.h"
 
 #define SHIFT ((uintptr_t)1 << 44) /* a device's address is this far below its memory */
 #define EXT t_device(kDLExtDev, 0)
@@ -247,37 +248,7 @@ static void setting(void) {
 
 /* ---- Copies ---------------------------------------------------------------------------------*/
 
-static uint64_t state = 88172645463325252u;
-static uint64_t draw(uint64_t n) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return state % n;
-}
-
 #define ROOM 8192
-
-/* A random layout of `shape` inside ROOM bytes whose elements are distinct (or not, for sources). */
-static int layout(int ndim, const int64_t *shape, int64_t bits, int source, int64_t *strides,
-                  uint64_t *byte_offset) {
-  int order[6], i, j;
-  int64_t step = 1, low = 0, high = 0;
-  for (i = 0; i < ndim; ++i) order[i] = i;
-  for (i = ndim - 1; i > 0; --i) {
-    j = (int)draw((uint64_t)i + 1);
-    { int swap = order[i]; order[i] = order[j]; order[j] = swap; }
-  }
-  for (i = 0; i < ndim; ++i) {
-    int64_t stride = step;
-    step = step * shape[order[i]] + (int64_t)draw(3) * (draw(3) == 0);
-    if (draw(4) == 0 && bits >= 8) stride = -stride;
-    if (source && draw(9) == 0) stride = 0;
-    strides[order[i]] = stride;
-    *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
-  }
-  *byte_offset = (uint64_t)(-low * bits / 8);
-  return (high - low + 1) * bits / 8 + 1 <= ROOM;
-}
 
 typedef struct Place { /* one tensor of a device, whose whole memory is visible */
   DLManagedTensorVersioned *memory;
@@ -316,18 +287,18 @@ static void copies(DLDevice from, DLDevice to, int able, int rounds) {
   WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &host_src, ERR));
   WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &host_dst, ERR));
   for (round = 0; round < rounds; ++round) {
-    int bits = widths[draw(9)], ndim = (int)draw(6);
+    int bits = widths[below(9)], ndim = (int)below(6);
     DLDataType dtype = bits == 4 ? t_dtype(kDLFloat4_e2m1fn, 4, 1)
                        : bits == 6 ? t_dtype(kDLFloat6_e2m3fn, 6, 1)
                                    : t_dtype(kDLUInt, 8, bits / 8);
     uint64_t src_offset, dst_offset;
     DLTensor a, b;
-    for (i = 0; i < ndim; ++i) shape[i] = (int64_t)draw(6) + (draw(20) != 0);
-    if (!layout(ndim, shape, bits, 1, src_strides, &src_offset)) continue;
-    if (!layout(ndim, shape, bits, 0, dst_strides, &dst_offset)) continue;
+    for (i = 0; i < ndim; ++i) shape[i] = below(6) + (below(20) != 0);
+    if (!scattered(ndim, shape, bits, 1, ROOM, src_strides, &src_offset)) continue;
+    if (!scattered(ndim, shape, bits, 0, ROOM, dst_strides, &dst_offset)) continue;
     for (i = 0; i < ROOM; ++i) {
-      seed[0][i] = (unsigned char)draw(256);
-      seed[1][i] = (unsigned char)draw(256);
+      seed[0][i] = (unsigned char)below(256);
+      seed[1][i] = (unsigned char)below(256);
     }
     fill_room(src, seed[0]);
     fill_room(host_src, seed[0]);

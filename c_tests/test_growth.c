@@ -46,22 +46,6 @@ static dlrs_status print_options(void) {
                                sizeof text, NULL, ERR);
 }
 
-static dlrs_status pool_options(void) {
-  dlrs_pool *pool;
-  dlrs_status status = dlrs_pool_create(GIVEN(dlrs_pool_options), &pool, ERR);
-  dlrs_pool_release(pool);
-  return status;
-}
-
-static dlrs_status pool_statistics(void) {
-  dlrs_pool *pool;
-  dlrs_status status;
-  CHECK(dlrs_pool_create(NULL, &pool, NULL) == DLRS_OK);
-  status = dlrs_pool_stats(pool, GIVEN(dlrs_pool_statistics), ERR);
-  dlrs_pool_release(pool);
-  return status;
-}
-
 static dlrs_status view_step(void) {
   DLManagedTensorVersioned *tensor, *out;
   dlrs_status status;
@@ -127,9 +111,7 @@ static const struct {
     {"dlrs_alloc_options", alloc_options, sizeof(dlrs_alloc_options), {24, 40}, 0},
     {"dlrs_import_options", import_options, sizeof(dlrs_import_options), {32, 64}, 0},
     {"dlrs_copy_options", copy_options, sizeof(dlrs_copy_options), {32, 48}, 0},
-    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {24}, 0},
-    {"dlrs_pool_options", pool_options, sizeof(dlrs_pool_options), {32}, 0},
-    {"dlrs_pool_statistics", pool_statistics, sizeof(dlrs_pool_statistics), {64}, 1},
+    {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {16}, 0},
     {"dlrs_view_step", view_step, sizeof(dlrs_view_step), {64}, 0},
     {"dlrs_py_import_options", py_import_options, sizeof(dlrs_py_import_options), {32, 56}, 0},
     {"dlrs_py_request", py_request, sizeof(dlrs_py_request), {48}, 0},

@@ -421,7 +421,7 @@ static void printing() {
   t.data_as<int32_t>()[1] = -7;
   const std::string text = t.to_string();
   CHECK(text.find("shape=(2,), dtype=int32") != std::string::npos);
-  CHECK(text.size() > 7 && text.substr(text.size() - 7) == "[ 5 -7]");
+  CHECK(text.size() > 7 && text.substr(text.size() - 7) == "[5, -7]");
   std::ostringstream stream;
   stream << t << t.view();
   CHECK(stream.str() == text + text);

@@ -35,7 +35,7 @@ static nothrow::Tensor counted(Shape shape) {
 static void text() {
   const nothrow::Tensor t = counted({2, 2});
   const Result<std::string> said = t.to_string();
-  CHECK(said && said->find("[2 3]]") != std::string::npos && *to_string(t.view()) == *said);
+  CHECK(said && said->find("[2, 3]]") != std::string::npos && *to_string(t.view()) == *said);
   CHECK(nothrow::Tensor().to_string().error().status() == DLRS_NULL_ARG);
   CHECK(parse_dtype<Returning>("bfloat16") && !parse_device<Returning>("gpu"));
   CHECK(copy_explain<Returning>(t, t));

@@ -279,17 +279,17 @@ static void values(void) {
   double complex_double[2] = {0.5, -8};
   unsigned char nibbles[2] = {0x21, 0xF3}, bits[1] = {0x05};
   unsigned char six[3] = {0x08, 0x00, 0x20}; /* 1, 0, 0, 1 in e2m3: bits 0 to 5 are the first */
-  SHOWS(halves, kDLInt, 16, 3, "[  1  -2 300]");
+  SHOWS(halves, kDLInt, 16, 3, "[1, -2, 300]");
   SHOWS(words, kDLUInt, 32, 2, "16909060");
   SHOWS(longs, kDLInt, 64, 2, "72623859790382856");
-  SHOWS(small, kDLFloat, 16, 2, "[ 1. -2.]");
-  SHOWS(floats, kDLFloat, 32, 2, "[ 1.5  -0.25]");
-  SHOWS(doubles, kDLFloat, 64, 2, "[ 0.1 -3. ]");
-  SHOWS(complex, kDLComplex, 64, 2, "[1.+2.j 3.-4.j]");
-  SHOWS(complex_double, kDLComplex, 128, 1, "0.5-8.j");
-  SHOWS(nibbles, kDLInt, 4, 4, "[ 1  2  3 -1]");
-  SHOWS(bits, kDLUInt, 1, 4, "[1 0 1 0]");
-  SHOWS(six, kDLFloat6_e2m3fn, 6, 4, "[1. 0. 0. 1.]");
+  SHOWS(small, kDLFloat, 16, 2, "[1.0, -2.0]");
+  SHOWS(floats, kDLFloat, 32, 2, "[1.5, -0.25]");
+  SHOWS(doubles, kDLFloat, 64, 2, "[0.1, -3.0]");
+  SHOWS(complex, kDLComplex, 64, 2, "[1.0+2.0j, 3.0-4.0j]");
+  SHOWS(complex_double, kDLComplex, 128, 1, "0.5-8.0j");
+  SHOWS(nibbles, kDLInt, 4, 4, "[1, 2, 3, -1]");
+  SHOWS(bits, kDLUInt, 1, 4, "[1, 0, 1, 0]");
+  SHOWS(six, kDLFloat6_e2m3fn, 6, 4, "[1.0, 0.0, 0.0, 1.0]");
 }
 
 /* Packed elements count from the least significant bit of a byte, whatever the machine. */

@@ -48,11 +48,11 @@ int main(void) {
   options.struct_size = sizeof options;
   WORKS(dlrs_tensor_to_string(bare, 0, NULL, text, sizeof text, &nbytes, ERR));
   EQUAL(nbytes, strlen(text));
-  CHECK(strstr(text, "[[0. 1. 2.]\n [3. 4. 5.]]") != NULL && strstr(text, "shape=(2, 3)") != NULL);
+  CHECK(strstr(text, "[[0.0, 1.0, 2.0],\n [3.0, 4.0, 5.0]]") != NULL && strstr(text, "shape=(2, 3)") != NULL);
   CHECK(strstr(text, "float32") != NULL && strstr(text, "cpu") != NULL);
   CHECK(strstr(text, "0x") == NULL);
   WORKS(dlrs_managed_to_string(&good.managed, &options, text, sizeof text, &nbytes, ERR));
-  CHECK(strstr(text, "[[0. 1. 2.]") != NULL);
+  CHECK(strstr(text, "[[0.0, 1.0, 2.0]") != NULL);
   t_context = "every size";
   every_size(bare);
   t_context = "P14";

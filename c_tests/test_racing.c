@@ -290,13 +290,12 @@ static const char *const others[] = {
     "dlrs_event_record", "dlrs_event_sync", "dlrs_event_wait",
     "dlrs_mem_alloc", "dlrs_mem_free", "dlrs_mem_info", "dlrs_mem_register_host",
     "dlrs_mem_unregister_host", "dlrs_peer_access_query", "dlrs_peer_access_set",
-    "dlrs_pool_allocator", "dlrs_pool_create", "dlrs_pool_release",
-    "dlrs_pool_set_limit", "dlrs_pool_trim", "dlrs_release_drain", "dlrs_status_name",
+    "dlrs_release_drain", "dlrs_status_name",
     "dlrs_stream_create", "dlrs_stream_destroy", "dlrs_stream_query", "dlrs_stream_sync",
     "dlrs_stream_wait", "dlrs_version", "dlrs_version_string",
     /* Tables that are constant while they are set, and structs that are written. */
     "dlrs_abi_check", "dlrs_abi_layout", "dlrs_allocator_set", "dlrs_backend_set",
-    "dlrs_error_forward", "dlrs_exchange_api_find", "dlrs_pointer_device", "dlrs_pool_stats",
+    "dlrs_error_forward", "dlrs_exchange_api_find", "dlrs_pointer_device",
     /* They read only the tensor's deleter, or a block of the library's. */
     "dlrs_attach", "dlrs_detach", "dlrs_get_user_data", "dlrs_is_own", "dlrs_ready_record",
     "dlrs_ready_sync", "dlrs_ready_wait", "dlrs_ref_count",

@@ -92,7 +92,6 @@ static void allocator_free(void *context, void *data, uint64_t nbytes, uint64_t 
 
 static dlrs_backend backends[2];
 static dlrs_allocator allocators[2];
-static dlrs_pool *pool;
 static int device_type;
 static long stop;
 
@@ -110,10 +109,6 @@ static void set_device_allocator(int which) {
   dlrs_allocator *table = which % 3 == 2 ? NULL : &allocators[which & 1];
   if (dlrs_allocator_set(kDLExtDev, table, NULL, NULL)) abort();
 }
-static void set_pool_limit(int which) {
-  if (dlrs_pool_set_limit(pool, which & 1 ? 4096 : 1 << 20, NULL)) abort();
-  if (which % 7 == 0 && dlrs_pool_trim(pool, 0, NULL)) abort();
-}
 static void set_driver_path(int which) {
   static char paths[2][24] = {"/nowhere/a.so", "/nowhere/b.so"};
   if (dlrs_driver_path_set(kDLCUDA, paths[which & 1], NULL)) abort();
@@ -128,7 +123,6 @@ static const setter setters[] = {
     {"backend_set", set_backend, kDLExtDev},
     {"allocator_set", set_allocator, kDLCPU},
     {"allocator_set of a device", set_device_allocator, kDLExtDev},
-    {"pool_set_limit", set_pool_limit, kDLCPU},
     {"driver_path_set", set_driver_path, kDLExtDev},
 };
 
@@ -152,11 +146,7 @@ static int made(int32_t status) {
 static DLManagedTensorVersioned *fresh(void) {
   int64_t shape[2] = {3, 5};
   DLManagedTensorVersioned *tensor = NULL;
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.allocator = pool ? dlrs_pool_allocator(pool) : NULL;
-  return made(dlrs_tensor_new(shape, 2, F32, where(), &options, &tensor, NULL)) ? tensor : NULL;
+  return made(dlrs_tensor_new(shape, 2, F32, where(), NULL, &tensor, NULL)) ? tensor : NULL;
 }
 
 static void use_new(void) { dlrs_release(fresh()); }
@@ -278,7 +268,6 @@ static void beside(const setter *s, const user *u) {
   for (i = 0; i < USERS; ++i) pthread_join(use[i], NULL);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (i = 0; i < 2; ++i) pthread_join(set[i], NULL);
-  if (pool) CHECK(dlrs_pool_trim(pool, 0, NULL) == DLRS_OK);
   for (i = 0; i < 4; ++i) {
     given += sources[i].given;
     taken += sources[i].taken;
@@ -378,19 +367,7 @@ int main(int argc, char **argv) {
   read_once();
   CHECK(dlrs_backend_set(kDLExtDev, &backends[0], NULL, NULL) == DLRS_OK);
   for (i = 0; i < sizeof setters / sizeof *setters; ++i) {
-    if (setters[i].set == set_pool_limit) {
-      dlrs_pool_options options;
-      memset(&options, 0, sizeof options);
-      options.struct_size = sizeof options;
-      options.device = CPU;
-      options.base = &allocators[0];
-      CHECK(dlrs_pool_create(&options, &pool, NULL) == DLRS_OK);
-    }
     for (j = 0; j < sizeof users / sizeof *users; ++j) beside(&setters[i], &users[j]);
-    if (pool) {
-      dlrs_pool_release(pool);
-      pool = NULL;
-    }
   }
   if (divisor == 1) many(); /* leaks memory, permanently */
   CHECK(dlrs_backend_set(kDLExtDev, NULL, NULL, NULL) == DLRS_OK);

@@ -39,9 +39,9 @@ WORDS = {
     r"macro-face|of faces|large faces|small faces": "matrix",
 }
 # Scripts that make pages of data files, and compare them with `--check`.
-GENERATORS = ["benches/page.py", "platforms/page.py", "tests/interop/report.py",
+GENERATORS = ["benches/page.py", "packaging/platforms/page.py", "tests/interop/report.py",
               "tests/interop/conform.py"]
-WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests",
+WORDS_IN = ["src", "crates", "include", "docs", "python", "conform", "examples", "c_tests",
             "tests", "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
 

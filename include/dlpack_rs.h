@@ -139,9 +139,6 @@ typedef struct dlrs_error dlrs_error;
 typedef struct dlrs_abi_table dlrs_abi_table;
 typedef struct dlrs_allocator dlrs_allocator;
 typedef struct dlrs_alloc_options dlrs_alloc_options;
-typedef struct dlrs_pool dlrs_pool;
-typedef struct dlrs_pool_options dlrs_pool_options;
-typedef struct dlrs_pool_statistics dlrs_pool_statistics;
 typedef struct dlrs_import_options dlrs_import_options;
 typedef struct dlrs_view_step dlrs_view_step;
 typedef struct dlrs_fault dlrs_fault;
@@ -724,165 +721,6 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator *allocator,
                                const dlrs_allocator **old,
                                dlrs_error *error);
-
-/* ---------------------------------------------------------------------------------------------
- * Pools: allocators that cache freed blocks for the next request. For loops that allocate and
- * release tensors of similar sizes, and for devices whose own allocation is slow.
- */
-
-/** An allocator of one device that caches freed blocks. Created by dlrs_pool_create. */
-struct dlrs_pool;
-
-/** Options of a pool. All members but `struct_size` may be 0. */
-struct dlrs_pool_options {
-  /** `sizeof(dlrs_pool_options)`. */
-  uint32_t struct_size;
-  /** The device of the pool; {0, 0} for the CPU. */
-  DLDevice device;
-  /**
-   * Most bytes to allocate from `base`, in use and cached together; 0 for no limit. Block sizes
-   * count; the library's own memory adds each block's alignment.
-   */
-  uint64_t limit_nbytes;
-  /**
-   * Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read during the
-   * call; `alloc`, `free` and `context` are kept until the pool and its last block are freed.
-   */
-  const dlrs_allocator *base;
-};
-
-/**
- * State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
- * quarter, above 256 bytes.
- */
-struct dlrs_pool_statistics {
-  /** `sizeof(dlrs_pool_statistics)`. */
-  uint32_t struct_size;
-  /** Bytes in use. */
-  uint64_t live_nbytes;
-  /** Blocks in use. */
-  uint64_t live_blocks;
-  /** Bytes cached for reuse. */
-  uint64_t cached_nbytes;
-  /** Blocks cached for reuse. */
-  uint64_t cached_blocks;
-  /** Requests served from the cache. */
-  uint64_t hits;
-  /** Requests passed to `base`, failed ones included. */
-  uint64_t misses;
-  /** The limit, 0 for none. */
-  uint64_t limit_nbytes;
-};
-
-/**
- * Create a pool: an allocator that caches freed blocks for the next request.
- *
- * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
- *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
- *            that would exceed options->limit_nbytes, or that base fails, first frees cached
- *            blocks, then fails; one that is above the limit alone frees none. The pool itself
- *            takes about 28 KiB, and 16 bytes per block.
- * Device:    options->device; requests for another one fail. Device memory is never accessed.
- * Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
- *            dlrs_pool_allocator(*out) return to the pool.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
- *            DLRS_STRUCT_SIZE: options or options->base.
- *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
- *            DLRS_NOMEM: no memory. On any error *out is NULL.
- * Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
- *            then run at once too. A forked child may use it if it may use base; blocks that other
- *            threads were allocating or freeing are leaked there.
- * Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_pool_create(const dlrs_pool_options *options,
-                             dlrs_pool **out,
-                             dlrs_error *error);
-
-/**
- * Release a pool.
- *
- * Ownership: the pointer is invalid afterwards, and so is its allocator for new tensors: if
- *            dlrs_allocator_set has it, set another one first. Cached blocks are freed now. Blocks
- *            in use stay valid; they return to base when they are freed, the pool with the last of
- *            them.
- *            NULL does nothing.
- * Errors:    none.
- * Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
- * Source:    this library.
- *
- * Safety:
- * See the preface; a second release cannot be detected.
- */
-DLRS_API
-void dlrs_pool_release(dlrs_pool *pool);
-
-/**
- * Return a pool's allocator, for dlrs_alloc_options or dlrs_allocator_set.
- *
- * Ownership: the pool's; valid until the pool is released.
- * Errors:    none: NULL for NULL, which is the default wherever an allocator is passed.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
-
-/**
- * Free cached blocks of a pool until at most keep_nbytes remain.
- *
- * Bytes:     0 frees all; the largest blocks are freed first.
- * Ownership: blocks in use are not affected.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
- * Threads:   any; blocks that other threads free meanwhile may stay too.
- * Source:    cudaMemPoolTrimTo has the same meaning.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
-
-/**
- * Limit what a pool allocates from its base.
- *
- * Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
- *            limit are freed now. Blocks in use may exceed it: they return to base when they are
- *            freed, and requests fail with DLRS_NOMEM, until enough are.
- * Ownership: blocks in use are not affected.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
- * Threads:   any; a concurrent request may still use the previous limit.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
-                                uint64_t limit_nbytes,
-                                dlrs_error *error);
-
-/**
- * Return the state and counters of a pool.
- *
- * Ownership: out->struct_size is set by the caller; the other members are written, those that only
- *            a newer version has, with 0.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
- *            Nothing is written then.
- * Threads:   any; under concurrent use the numbers are no atomic snapshot.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
-                            dlrs_pool_statistics *out,
-                            dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Wrapping memory that the caller owns.
@@ -1742,10 +1580,11 @@ dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
  *
  * Shape:     unchanged for elements of the same size; else the last axis must be dense and its
  *            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
- *            uint8.
+ *            uint8. Elements of 8 bits are all bytes that the last axis touches.
  * Bytes:     the same; the result may be less aligned than its dtype.
  * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
+ * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+ *            row has bits behind base's elements.
  * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
  *            of the two is an opaque handle.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
@@ -3684,7 +3523,7 @@ dlrs_status dlrs_device_format(DLDevice device,
  * Tensors as text.
  */
 
-/** How to print. A member that is 0 means NumPy's default. */
+/** How much to print. A member that is 0 means its default. */
 struct dlrs_print_options {
   /** `sizeof(dlrs_print_options)`. */
   uint32_t struct_size;
@@ -3692,14 +3531,15 @@ struct dlrs_print_options {
   uint32_t edge_items;
   /** A tensor with more elements than this is large; 0 for 1000. */
   uint64_t threshold;
-  /** Columns of a line; 0 for 75. */
-  uint32_t line_width;
-  /** Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them. */
-  uint32_t precision;
 };
 
 /**
- * Describe a bare tensor, and print its values as NumPy does.
+ * Describe a bare tensor, and print its values as nested lists.
+ *
+ * One line describes it; then each row is a line. Integers are decimal, truth values True and
+ * False, floats the shortest decimal numbers that are read back as the same float64 or float32;
+ * narrower floats are written like the float32 of the same value. Complex numbers are 1.0-2.0j;
+ * handles and elements of unknown dtypes are hexadecimal; "..." stands for what is left out.
  *
  * Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
  *            line that describes the error instead of values.
@@ -3715,7 +3555,7 @@ struct dlrs_print_options {
  *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
  *            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
  * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    numpy.array2string with its default options.
+ * Source:    this library.
  *
  * Safety:
  * See the preface.
@@ -3730,7 +3570,9 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
                                   dlrs_error *error);
 
 /**
- * Describe a versioned tensor, and print its values as NumPy does.
+ * Describe a versioned tensor, and print its values as nested lists.
+ *
+ * The text is that of dlrs_tensor_to_string.
  *
  * Shape:     as dlrs_tensor_to_string.
  * Bytes:     as dlrs_tensor_to_string.
@@ -3739,7 +3581,7 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
  * Flags:     its own.
  * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
  * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    numpy.array2string with its default options.
+ * Source:    this library.
  *
  * Safety:
  * See the preface.

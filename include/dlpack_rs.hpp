@@ -77,7 +77,7 @@ ResultOf<M, std::string> to_string_as(DLDataType dtype, dlrs_notation notation) 
   });
 }
 #ifndef DLRS_NO_PRINT
-/// A line of description and the values of a tensor, as NumPy prints them.
+/// A line of description and the values of a tensor, as nested lists.
 template <class D, class M>
 ResultOf<M, std::string> to_string(const Queries<D, M> &tensor,
                                    OptionsRef<dlrs_print_options> options = {}) {

@@ -6,8 +6,8 @@
  * manual: they have its name without `dlrs_`, `tensor_` and `view_`. What can fail returns
  * R<T>: in a Tensor that is T, and a failure is thrown as an Error; in a nothrow::Tensor, and in
  * both under -fno-exceptions, it is Result<T>. Of the standard library only headers of the
- * language are included; dlpack_rs.hpp adds text and std::complex, dlpack_rs_device.hpp streams
- * and memory, dlpack_rs_mdspan.hpp std::mdspan, dlpack_rs_vendor.hpp other people's elements.
+ * language are included; dlpack_rs.hpp adds text and std::complex,
+ * dlpack_rs_mdspan.hpp std::mdspan, dlpack_rs_vendor.hpp other people's elements.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -245,7 +245,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     });
   }
   /// Releases this reference once the stream has reached this point: dlrs_release_after_take. Needs
-  /// release_drain of dlpack_rs_device.hpp now and then. On failure it stays.
+  /// dlrs_release_drain now and then. On failure it stays.
   R<void> release_after(DLDevice device, void *stream) && {
     return detail::run<M>(dlrs_release_after_take, &pointer_, device, stream);
   }

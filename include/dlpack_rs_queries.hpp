@@ -288,7 +288,7 @@ class Queries {
 
 #ifndef DLRS_NO_PRINT
   // ---- text
-  /// A line of description and the values, as NumPy prints them, cut at capacity; the length of
+  /// A line of description and the values, as nested lists, cut at capacity; the length of
   /// the whole text without its NUL.
   R<size_t> print(char *buffer, size_t capacity,
                   OptionsRef<dlrs_print_options> options = {}) const {

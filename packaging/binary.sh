@@ -12,7 +12,7 @@ triple=$1; shift
 build=$out/build-$triple prefix=$out/$name-$triple
 rm -rf "$build" "$prefix"
 source=$root strip=strip
-# The folders of platforms/: existing builds there are reused.
+# The folders of packaging/platforms/: existing builds there are reused.
 case $triple in
 aarch64-*) dir=$root/target/cross/aarch64/cargo gnu=aarch64-linux-gnu processor=aarch64 ;;
 riscv64gc-*) dir=$root/target/cross/riscv64/cargo gnu=riscv64-linux-gnu processor=riscv64 ;;
@@ -40,8 +40,8 @@ if [ "$triple" = x86_64-unknown-linux-gnu ]; then
     run+=("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=$out/linker")
   fi
 else
-  # Rust's sources of `core`: platforms/common.sh finds a compiler that has them.
-  . platforms/common.sh
+  # Rust's sources of `core`: packaging/platforms/common.sh finds a compiler that has them.
+  . packaging/platforms/common.sh
   find_rust
   export RUSTC
   unset CARGO_TARGET_DIR
@@ -49,7 +49,7 @@ else
     "-DDLPACK_RS_CARGO_FLAGS=-Zbuild-std=core")
   run+=(RUSTC_BOOTSTRAP=1)
   case $triple in
-  *-windows-*) options+=("-DCMAKE_TOOLCHAIN_FILE=$root/cmake/mingw-toolchain.cmake") ;;
+  *-windows-*) options+=("-DCMAKE_TOOLCHAIN_FILE=$root/packaging/cmake/mingw-toolchain.cmake") ;;
   *-musl) options+=("-DCMAKE_C_COMPILER=$(command -v musl-gcc)") ;;
   *) options+=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$processor"
     "-DCMAKE_C_COMPILER=$(command -v $gnu-gcc)") ;;

@@ -9,7 +9,7 @@ python=$(examples/python/venv.sh)
 rm -rf "$here/unpacked" "$here/venv"
 "$python" -m zipfile -e "$wheel" "$here/unpacked"
 # The one file, by its SONAME; the laws look for the name that linkers do.
-soname=$(cdylib/soname.sh)
+soname=$(crates/cdylib/soname.sh)
 mkdir "$here/unpacked/lib"
 ln -s "$here/unpacked/dlpack_rs/lib/$soname" "$here/unpacked/lib/libdlpack_rs.so"
 c_tests/laws.sh include "$here/unpacked/lib" | tee "$here/laws"

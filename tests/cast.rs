@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 use dlpack_rs::abi::*;
 use dlpack_rs::capi::cast::dlrs_cast;
 use dlpack_rs::capi::copy::dlrs_copy_options;
-use dlpack_rs::device::cpu;
+use dlpack_rs::cpu;
 use dlpack_rs::float_formats::{self, FloatFormat, Specials};
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
@@ -339,7 +339,7 @@ fn integers_become_integers_as_in_rust() {
 
 #[test]
 fn all_conversions_at_both_levels() {
-    for level in [cpu::level(), dlpack_rs::device::cpu::Level::Portable] {
+    for level in [cpu::level(), dlpack_rs::cpu::Level::Portable] {
         assert!(cpu::set_level(level));
         floats_round_to_nearest();
         integers_round_once();

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Which lines and functions of src/ the tests run that go through the C ABI only: the C tests, the
+# Which lines and functions of the product the tests run that go through the C ABI only: the C tests, the
 # devices on stand-ins, a short soak, Python with ctypes and cffi; none of Rust's own. Needs LLVM's
 # tools of the version that the Rust compiler has, and rustup's compiler, which brings the runtime.
 # What a processor does not have is not run: the level of instructions is the machine's.
 # Leaves target/coverage/report.txt (a line per file), lines.lcov and uncovered.txt (what was not
 # run, longest first). One line a row; then the totals; the last: `coverage: N passed, M failed`.
-. "$(dirname "$0")/../platforms/common.sh"
+. "$(dirname "$0")/../packaging/platforms/common.sh"
 need rustc:rustup gcc:gcc g++:g++ python3:python3
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 need "llvm-profdata-$llvm:llvm-$llvm" "llvm-cov-$llvm:llvm-$llvm"
@@ -38,14 +38,14 @@ row "soak, 10 seconds" c_tests/soak/run.sh include "$out/lib" 10
 row "Python" tests/python/run.sh "$lib"
 
 "llvm-profdata-$llvm" merge -sparse "$out"/raw/*.profraw -o "$out/all.profdata" || exit 1
-"llvm-cov-$llvm" report "$lib" -instr-profile="$out/all.profdata" -sources src \
+"llvm-cov-$llvm" report "$lib" -instr-profile="$out/all.profdata" -sources src crates python/module \
   -show-region-summary=false -show-branch-summary=false >"$out/report.txt" || exit 1
-"llvm-cov-$llvm" export "$lib" -format=lcov -instr-profile="$out/all.profdata" -sources src \
+"llvm-cov-$llvm" export "$lib" -format=lcov -instr-profile="$out/all.profdata" -sources src crates python/module \
   >"$out/lines.lcov" || exit 1
 # Ranges of lines without coverage, including comments and blank lines between them.
-awk -F'[:,]' '
+awk -F'[:,]' -v top="$PWD/" '
   function close_run() { if (n) print n, file ":" first "-" last; n = 0 }
-  /^SF:/ { file = $2; sub(".*/src/", "src/", file) }
+  /^SF:/ { file = $2; sub(top, "", file) }
   /^DA:/ && $3 == 0 { if (!n) first = $2; last = $2; n++ }
   /^DA:/ && $3 != 0 || /^end_of_record/ { close_run() }' "$out/lines.lcov" |
   sort -k1,1nr -k2 >"$out/uncovered.txt"

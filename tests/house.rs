@@ -1,30 +1,8 @@
-//! The house rules, checked in the sources: layers, documentation of exports, length of lines.
+//! The house rules that Cargo does not keep, checked in the sources: documentation of exports, what
+//! C calls, names, length of lines, code that depends on the target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The layers, bottom first; a module may import modules of lower layers and of the same one.
-const LAYERS: &[&[&str]] = &[
-    &["abi", "array", "integer_text"],
-    &["error"],
-    &["platform"],
-    &[
-        "layout",
-        "overlap",
-        "scan",
-        "dtype",
-        "dtype_notation",
-        "device_type",
-        "float_formats",
-        "view",
-    ],
-    &["validate"],
-    &["device"],
-    &["tensor"],
-    &["copy", "import", "numbers", "cast", "compare", "batch", "print", "reader"],
-    &["python"],
-    &["capi"],
-];
 
 /// Headings of a doc comment, in their required order.
 const HEADINGS: &[&str] =
@@ -48,71 +26,16 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn layer(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&module))
-}
-
-/// The module of `src/<module>.rs` or `src/<module>/…`.
-fn module_of(file: &Path) -> String {
-    let inside = file.strip_prefix(root().join("src")).unwrap();
-    let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
-    first.trim_end_matches(".rs").to_owned()
-}
-
-/// Modules named in `crate::<module>` and `use crate::{<module>…, …}`, comments left out.
-fn imports(text: &str) -> Vec<String> {
-    let code: String =
-        text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n");
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        if let Some(group) = rest.strip_prefix('{') {
-            let mut depth = 0;
-            let mut word = String::new();
-            for c in group.chars() {
-                match c {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    ',' if depth == 0 => found.push(std::mem::take(&mut word)),
-                    c if depth == 0 && !c.is_whitespace() => word.push(c),
-                    _ => {}
-                }
-            }
-            found.push(word);
-        } else {
-            found.push(rest.to_owned());
+/// The sources of what is shipped: the C interface, the crates below it, and the Python module.
+fn product() -> Vec<PathBuf> {
+    let mut folders = vec![root().join("src"), root().join("python/module/src")];
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.join("src").is_dir() && !path.ends_with("headers") {
+            folders.push(path.join("src"));
         }
     }
-    let first = |path: &String| {
-        path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap().to_owned()
-    };
-    found.iter().map(first).filter(|name| !name.is_empty()).collect()
-}
-
-#[test]
-fn each_layer_imports_only_lower_layers() {
-    let mut wrong = Vec::new();
-    for file in sources(&root().join("src")) {
-        let module = module_of(&file);
-        if module == "lib" {
-            continue;
-        }
-        let own = layer(&module).unwrap_or_else(|| panic!("{module} is in no layer"));
-        for import in imports(&fs::read_to_string(&file).unwrap()) {
-            match layer(&import) {
-                Some(other) if other <= own => {}
-                _ => wrong.push(format!("{}: crate::{import}", file.display())),
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "imports of a higher layer:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn the_import_reader_sees_both_forms() {
-    let text = "use crate::{a::{x, y}, b};\nlet z = crate::c::d(); // crate::e";
-    assert_eq!(imports(text), ["a", "b", "c"]);
+    folders.iter().flat_map(|folder| sources(folder)).collect()
 }
 
 /// Name, doc comment and parameters of every exported function.
@@ -183,12 +106,12 @@ fn parameters_are_those_of_the_signatures() {
     }
     assert_eq!(fs::read_to_string(file).unwrap(), list, "BLESS=1 cargo test --test house");
     // And each name that an error can have is one of them, or `other`, of Python's methods.
-    let source = fs::read_to_string(root().join("src/error/argument.rs")).unwrap();
+    let source = fs::read_to_string(root().join("crates/core/src/error/argument.rs")).unwrap();
     let names = source.split_once("arguments! {\n").unwrap().1.split_once("\n}").unwrap().0;
     for name in names.lines().map(|line| line.trim().trim_end_matches(',')) {
         let name = name.trim_start_matches("r#");
         let used = name == "other" || list.split_whitespace().any(|word| word == name);
-        assert!(used, "src/error/argument.rs: {name} is a parameter of no function");
+        assert!(used, "crates/core/src/error/argument.rs: {name} is a parameter of no function");
     }
 }
 
@@ -251,7 +174,7 @@ fn every_export_is_tried_with_a_struct_that_changes() {
 #[test]
 fn lines_stay_short() {
     let mut wrong = Vec::new();
-    for file in sources(&root().join("src")) {
+    for file in product() {
         let text = fs::read_to_string(&file).unwrap();
         let shown = file.strip_prefix(root()).unwrap().display().to_string();
         for (number, line) in text.lines().enumerate() {
@@ -265,7 +188,7 @@ fn lines_stay_short() {
 
 #[test]
 fn no_module_is_called_by_a_name_that_says_nothing() {
-    for file in sources(&root().join("src")) {
+    for file in product() {
         let name = file.file_stem().unwrap().to_str().unwrap();
         assert!(!["utils", "util", "common", "helpers", "misc"].contains(&name), "{name}");
     }
@@ -276,14 +199,15 @@ fn no_module_is_called_by_a_name_that_says_nothing() {
 #[test]
 fn targets_differ_only_in_platform_and_kernel_files() {
     let mut wrong = Vec::new();
-    for file in sources(&root().join("src")) {
+    for file in product() {
         let shown = file.strip_prefix(root()).unwrap().display().to_string();
         let within = |folder, list: &[&str]| {
             shown.strip_prefix(folder).is_some_and(|file| list.contains(&file))
         };
-        let kernel = within("src/device/cpu/", &["policy.rs"])
-            || within("src/device/cast/", &["simd.rs", "avx2.rs"]);
-        if kernel || shown.starts_with("src/platform/") {
+        let kernel = within("crates/engine/src/cpu/", &["policy.rs"])
+            || within("crates/cast/src/convert/", &["simd.rs", "avx2.rs"]);
+        let folders = ["crates/core/src/platform/", "crates/kernels/"];
+        if kernel || folders.iter().any(|folder| shown.starts_with(folder)) {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();

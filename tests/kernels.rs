@@ -1,78 +1,234 @@
-//! The launches for GPUs, run by the host emulation of kernels.cu (c_tests/standin/launch.cpp),
-//! against the oracle of the CPU engine's tests, between guard pages.
+//! The launches for GPUs: kernels.ptx, executed by the stand-in's interpreter
+//! (c_tests/standin/ptx.cpp), and what of kernels.cu is for AMD's compiler alone, compiled for the
+//! host (c_tests/standin/launch.cpp), against the oracle of the CPU engine's tests.
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use dlpack_rs::device::gpu::kernels::{KernelArgs, Launch};
-use dlpack_rs::device::gpu::launches::Launches;
-use dlpack_rs::device::plan::{Dim, Item, Plan};
-use model::{Case, Random, Run, case, memory};
+use dlpack_rs::gpu::kernels::{FAMILIES, Family, KernelArgs, Launch, PTX};
+use dlpack_rs::gpu::launches::Launches;
+use dlpack_rs::plan::{Dim, Item, Plan};
+use model::{Case, Closed, Guarded, Random, Run, case, memory, without};
 
 #[path = "engine/model.rs"]
 mod model;
 
-type StandinLaunch = unsafe extern "C" fn(
-    *const c_char,
+/// `program_range` and the functions of c_tests/standin/program.h.
+#[repr(C)]
+struct Range {
+    low: u64,
+    high: u64,
+    bytes: *mut u8,
+}
+type Memory = extern "C" fn(*mut c_void, u64, *mut Range) -> c_int;
+type New = unsafe extern "C" fn(*const u8, *mut c_char) -> *mut c_void;
+type End = unsafe extern "C" fn(*mut c_void);
+type Find = unsafe extern "C" fn(*const c_void, *const c_char) -> c_int;
+type Execute = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
     c_uint,
-    c_uint,
-    c_uint,
-    c_uint,
-    c_uint,
-    c_uint,
-    *mut *mut c_void,
-) -> c_int;
+    *const c_void,
+    Memory,
+    *mut c_void,
+) -> *const c_char;
+type Instruction = unsafe extern "C" fn(*const c_void, c_uint, *mut c_int) -> *const c_char;
+type LaunchAmd = unsafe extern "C" fn(*const c_char, c_uint, *const c_void) -> c_int;
 
-/// The emulation, and the maximum number of elements per launch.
-struct Device {
-    launch: StandinLaunch,
-    limit: i64,
-    /// Maximum blocks of a launch: each repeats until no work is left.
-    blocks: u32,
+struct Interpreter {
+    new: New,
+    end: End,
+    find: Find,
+    execute: Execute,
+    instruction: Instruction,
 }
 
-impl Device {
-    fn few_blocks(blocks: u32) -> Device {
-        Device { blocks, ..Device::new(i64::MAX) }
-    }
+static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
 
-    fn new(limit: i64) -> Device {
-        static LAUNCH: OnceLock<StandinLaunch> = OnceLock::new();
-        Device { launch: *LAUNCH.get_or_init(|| build("nvidia", &[])), limit, blocks: u32::MAX }
-    }
-
-    /// With the lines of kernels.cu that are for AMD's compiler.
-    fn amd() -> Device {
-        static LAUNCH: OnceLock<StandinLaunch> = OnceLock::new();
-        let launch = *LAUNCH.get_or_init(|| build("amd", &["-D__AMDGCN__"]));
-        Device { launch, ..Device::new(i64::MAX) }
-    }
+fn interpreter() -> &'static Interpreter {
+    INTERPRETER.get_or_init(|| {
+        let library = build("ptx", &["-O2", "-ftree-vectorize"]);
+        // SAFETY: the functions have these types.
+        unsafe {
+            use std::mem::transmute as typed;
+            Interpreter {
+                new: typed::<*mut c_void, New>(symbol(library, c"program_new")),
+                end: typed::<*mut c_void, End>(symbol(library, c"program_end")),
+                find: typed::<*mut c_void, Find>(symbol(library, c"program_kernel")),
+                execute: typed::<*mut c_void, Execute>(symbol(library, c"program_run")),
+                instruction: typed::<*mut c_void, Instruction>(symbol(
+                    library,
+                    c"program_instruction",
+                )),
+            }
+        }
+    })
 }
 
-/// Builds the emulation, so that an error on a GPU (a misaligned access) or undefined behaviour (a
-/// shift that is too large) ends the test.
-fn build(vendor: &str, options: &[&str]) -> StandinLaunch {
+/// Compiles a part of the stand-in.
+fn build(name: &str, options: &[&str]) -> *mut c_void {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{vendor}.so"));
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
     let built = Command::new("g++")
-        .args(["-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"])
-        .args(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"])
+        .args(["-std=c++17", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"])
         .args(["-shared", "-fPIC"])
         .args(options)
-        .arg(root.join("c_tests/standin/launch.cpp"))
+        .arg(root.join(format!("c_tests/standin/{name}.cpp")))
         .arg("-o")
         .arg(&library)
         .status();
     assert!(built.expect("g++ is needed: apt-get install g++").success());
     let path = CString::new(library.to_str().unwrap()).unwrap();
-    // SAFETY: a library with trivial constructors; the symbol has this type.
+    // SAFETY: a library with trivial constructors.
     unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         assert!(!library.is_null(), "{:?}", CStr::from_ptr(libc::dlerror()));
-        let symbol = libc::dlsym(library, c"standin_launch".as_ptr());
-        assert!(!symbol.is_null());
-        std::mem::transmute::<*mut c_void, StandinLaunch>(symbol)
+        library
+    }
+}
+
+fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: a library that was opened.
+    let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
+    assert!(!symbol.is_null(), "{name:?}");
+    symbol
+}
+
+/// The modules that a driver is given: one per family of kernels.
+struct Modules([*mut c_void; FAMILIES]);
+
+// SAFETY: what threads share of a program is atomic.
+unsafe impl Sync for Modules {}
+// SAFETY: as above.
+unsafe impl Send for Modules {}
+
+impl Modules {
+    fn new(text: &str) -> Modules {
+        const FIRST: [&str; FAMILIES] =
+            ["dlrs_run", "dlrs_transpose", "dlrs_tile", "dlrs_planes", "dlrs_bits"];
+        Modules(FIRST.map(|name| {
+            let family = Family::of(name.as_bytes()).unwrap();
+            let mut text = [text.as_bytes(), b"\0"].concat();
+            family.leave(&mut text);
+            let mut wrong = [0; 200];
+            // SAFETY: a string, and room for the reason.
+            let program = unsafe { (interpreter().new)(text.as_ptr(), wrong.as_mut_ptr()) };
+            // SAFETY: a string, which may be empty.
+            let wrong = unsafe { CStr::from_ptr(wrong.as_ptr()) };
+            assert!(!program.is_null(), "{wrong:?}");
+            program
+        }))
+    }
+
+    fn shipped() -> &'static Modules {
+        static SHIPPED: OnceLock<Modules> = OnceLock::new();
+        SHIPPED.get_or_init(|| Modules::new(PTX.to_str().unwrap()))
+    }
+
+    /// The instructions, and whether each was executed.
+    fn instructions(&self) -> impl Iterator<Item = (String, bool)> {
+        self.0.iter().flat_map(|&program| {
+            (0..).map_while(move |number| {
+                let mut executed = 0;
+                // SAFETY: a program; the text is valid until the next call.
+                unsafe {
+                    let text = (interpreter().instruction)(program, number, &mut executed);
+                    let text = (!text.is_null()).then(|| CStr::from_ptr(text))?;
+                    Some((text.to_str().unwrap().to_owned(), executed != 0))
+                }
+            })
+        })
+    }
+}
+
+impl Drop for Modules {
+    fn drop(&mut self) {
+        // SAFETY: programs, which nobody uses any more.
+        self.0.iter().for_each(|&program| unsafe { (interpreter().end)(program) });
+    }
+}
+
+#[derive(Clone, Copy)]
+enum By<'a> {
+    Ptx(&'a Modules),
+    Amd(LaunchAmd),
+}
+
+#[derive(Clone, Copy)]
+struct Device<'a> {
+    by: By<'a>,
+    /// The maximum number of elements per launch.
+    limit: i64,
+    /// Maximum blocks of a launch: each repeats until no work is left.
+    blocks: u32,
+}
+
+impl Device<'_> {
+    fn new(modules: &Modules) -> Device<'_> {
+        Device { by: By::Ptx(modules), limit: i64::MAX, blocks: u32::MAX }
+    }
+
+    fn cut(self, limit: i64) -> Self {
+        Device { limit, ..self }
+    }
+
+    fn few_blocks(self, blocks: u32) -> Self {
+        Device { blocks, ..self }
+    }
+
+    /// With the lines of kernels.cu that are for AMD's compiler; an error on a GPU (a misaligned
+    /// access) or undefined behaviour (a shift that is too large) ends the test.
+    fn amd() -> Device<'static> {
+        static LAUNCH: OnceLock<LaunchAmd> = OnceLock::new();
+        let launch = *LAUNCH.get_or_init(|| {
+            let ubsan = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
+            let library = build("launch", &["-O1", "-D__AMDGCN__", ubsan[0], ubsan[1]]);
+            // SAFETY: the function has this type.
+            unsafe { std::mem::transmute::<*mut c_void, LaunchAmd>(symbol(library, c"amd_launch")) }
+        });
+        Device { by: By::Amd(launch), limit: i64::MAX, blocks: u32::MAX }
+    }
+
+    /// # Safety
+    /// As for [`Run::run`].
+    unsafe fn launch(&self, plan: &Plan, sides: [&Closed; 2]) {
+        extern "C" fn reach(sides: *mut c_void, at: u64, found: *mut Range) -> c_int {
+            // SAFETY: `sides` is below's, and `found` is an output.
+            unsafe {
+                let sides = &*sides.cast::<[&Closed; 2]>();
+                let Some(open) = sides.iter().find_map(|side| side.open_at(at as usize)) else {
+                    return 0;
+                };
+                let (low, high) = (open.start as u64, open.end as u64);
+                found.write(Range { low, high, bytes: open.start as *mut u8 });
+                1
+            }
+        }
+        for Launch { kernel, grid: [gx, gy, gz], block, args } in launches(plan, self.limit) {
+            assert_eq!(([gy, gz], block), ([1, 1], [256, 1, 1]));
+            let gx = gx.min(self.blocks);
+            let argument = (&raw const args).cast();
+            match self.by {
+                By::Ptx(Modules(programs)) => {
+                    let program = programs[Family::of(kernel.to_bytes()).unwrap().number()];
+                    let of = (&raw const sides).cast_mut().cast();
+                    // SAFETY: a program and its kernel; memory that the callback describes.
+                    let wrong = unsafe {
+                        let number = (interpreter().find)(program, kernel.as_ptr());
+                        assert!(number >= 0, "{kernel:?}");
+                        (interpreter().execute)(program, number, gx, argument, reach, of)
+                    };
+                    // SAFETY: a string if it is not NULL.
+                    let wrong = (!wrong.is_null()).then(|| unsafe { CStr::from_ptr(wrong) });
+                    assert_eq!(wrong, None, "{kernel:?}");
+                }
+                // SAFETY: the caller's promise.
+                By::Amd(launch) => unsafe {
+                    assert_eq!(launch(kernel.as_ptr(), gx, argument), 0, "{kernel:?}");
+                },
+            }
+        }
     }
 }
 
@@ -82,17 +238,18 @@ fn launches(plan: &Plan, limit: i64) -> impl Iterator<Item = Launch> {
     Launches::limited(&plan, limit)
 }
 
-impl Run for Device {
-    unsafe fn run(&self, plan: &Plan) {
-        for Launch { kernel, grid: [gx, gy, gz], block: [bx, by, bz], mut args } in
-            launches(plan, self.limit)
-        {
-            let gx = gx.min(self.blocks);
-            let mut all = [(&raw mut args).cast::<c_void>()];
-            // SAFETY: the caller's promise; the emulation accepts what a driver would.
-            let status =
-                unsafe { (self.launch)(kernel.as_ptr(), gx, gy, gz, bx, by, bz, all.as_mut_ptr()) };
-            assert_eq!(status, 0, "{kernel:?} {gx} {gy} {gz} {bx} {by} {bz}");
+impl Run for Device<'_> {
+    unsafe fn run(&self, _: &Plan) {
+        unreachable!("this device knows what is closed");
+    }
+
+    unsafe fn run_within(&self, plan: &Plan, sides: [&Closed; 2]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match self.by {
+                By::Ptx(_) => self.launch(plan, sides),
+                By::Amd(_) => without(sides, || self.launch(plan, sides)),
+            }
         }
     }
 }
@@ -100,14 +257,13 @@ impl Run for Device {
 const SIZES: [usize; 20] = [1, 1, 2, 2, 3, 4, 4, 4, 6, 8, 8, 12, 16, 16, 20, 24, 32, 48, 100, 1000];
 
 /// Plans at random, most in one launch, some cut into many.
-#[test]
-fn random_bytes() {
+fn random_bytes(device: Device) {
     let memory = memory();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for (name, device, count) in [
-        ("bytes", Device::new(i64::MAX), 2000),
-        ("bytes, cut", Device::new(100), 400),
-        ("bytes, in turns", Device::few_blocks(3), 400),
+        ("bytes", device, 2000),
+        ("bytes, cut", device.cut(100), 400),
+        ("bytes, in turns", device.few_blocks(3), 400),
     ] {
         for _ in 0..count {
             let size = random.one_of(&SIZES);
@@ -117,15 +273,14 @@ fn random_bytes() {
     }
 }
 
-#[test]
-fn random_bits() {
+fn random_bits(device: Device) {
     let memory = memory();
     let widths = [1usize, 2, 3, 4, 4, 4, 5, 6, 6, 6, 7, 8, 9, 12, 24, 63, 100, 393];
     let mut random = Random(0x1234_5678_9abc_def1);
     for (name, device, count) in [
-        ("bits", Device::new(i64::MAX), 2000),
-        ("bits, cut", Device::new(100), 400),
-        ("bits, in turns", Device::few_blocks(2), 400),
+        ("bits", device, 1000),
+        ("bits, cut", device.cut(100), 400),
+        ("bits, in turns", device.few_blocks(2), 400),
     ] {
         for _ in 0..count {
             let width = random.one_of(&widths);
@@ -138,13 +293,12 @@ fn random_bits() {
 }
 
 /// Two dimensions and a third around them: tiles of every shape, at every alignment.
-#[test]
-fn transposes() {
+fn transposes(device: Device) {
     let memory = memory();
     let mut random = Random(0xfeed_beef_1234_0001);
-    let devices = [Device::new(i64::MAX), Device::new(5000), Device::few_blocks(2)];
+    let devices = [device, device.cut(5000), device.few_blocks(2)];
     for (device, name) in devices.iter().zip(["tiles", "tiles, cut", "tiles, in turns"]) {
-        for i in 0..200 {
+        for i in 0..120 {
             let size = [1, 2, 4, 8, 16, 3, 12][i % 7];
             let extents = [3, 4, 5, 8, 16, 17, 40, 64, 70, 128, 200, 256, 300];
             let (a, b) = (random.one_of(&extents), random.one_of(&extents));
@@ -166,11 +320,10 @@ fn transposes() {
 
 /// Large matrices of one and two bytes: every alignment of both sides and of their rows, rows in
 /// either order, extents around those of a tile.
-#[test]
-fn transposes_of_narrow_elements() {
+fn transposes_of_narrow_elements(device: Device) {
     let memory = memory();
     let mut random = Random(0x5eed_0000_0000_0003);
-    let devices = [Device::new(i64::MAX), Device::few_blocks(2), Device::amd()];
+    let devices = [device, device.few_blocks(2), Device::amd()];
     for i in 0..256u64 {
         let size = 1 + i as i64 % 2;
         let digit = |place: u32| (i / 2 / 4u64.pow(place) % 4) as i64;
@@ -195,11 +348,10 @@ fn transposes_of_narrow_elements() {
 }
 
 /// Pixels of a few channels to planes and back: every alignment of both sides.
-#[test]
-fn pixels() {
+fn pixels(device: Device) {
     let memory = memory();
     let mut random = Random(0x5eed_0000_0000_0007);
-    let devices = [Device::new(i64::MAX), Device::amd()];
+    let devices = [device, Device::amd()];
     for (size, channels, lead) in (0..4 * 6 * 16).map(|i| (1i64 << (i % 4), 2 + i / 4 % 6, i / 24))
     {
         let n = random.one_of(&[128, 129, 130, 131, 255, 1000, 5000]);
@@ -226,11 +378,9 @@ fn pixels() {
 }
 
 /// Rows of the destination that begin at any byte of a word; steps, fills and planes.
-#[test]
-fn rows() {
+fn rows(device: Device) {
     let memory = memory();
     let mut random = Random(0xabcd_ef01_2345_6789);
-    let device = Device::new(i64::MAX);
     for size in [1, 2, 3, 4, 6, 8, 12, 16, 32, 100] {
         for step in -9..=9 {
             for rows in [1, 2, 5] {
@@ -259,11 +409,9 @@ fn rows() {
 }
 
 /// Rows of bits that share bytes with their neighbours, also interleaved.
-#[test]
-fn shared_bytes() {
+fn shared_bytes(device: Device) {
     let memory = memory();
     let mut random = Random(0x0f0f_1111_2222_3333);
-    let device = Device::new(i64::MAX);
     for width in 1..=12i64 {
         for (src, dst) in [(width, width), (width, 16), (16, width)] {
             let item = Item::Bits { width: width as usize, dst_slot: dst as usize };
@@ -285,11 +433,9 @@ fn shared_bytes() {
 }
 
 /// More than eight dimensions, elements far wider than any access, extents beyond 32 bits.
-#[test]
-fn large_plans() {
+fn large_plans(device: Device) {
     let memory = memory();
     let mut random = Random(77);
-    let device = Device::new(i64::MAX);
     let many = |n: i64| (0..n).map(move |i| Dim { n: 2, src: 1 << i, dst: 1 << (n - 1 - i) });
     for (item, n) in [(1, 13), (2, 12), (4, 11), (16, 10)] {
         let scaled = many(n).map(|d| Dim { n: d.n, src: item * d.src, dst: item * d.dst });
@@ -307,6 +453,138 @@ fn large_plans() {
     let dims = vec![Dim { n: 3, src: width as i64, dst: dst_slot as i64 }];
     let case = Case { item: Item::Bits { width, dst_slot }, dims };
     case.check(&memory, &mut random, &device, "big");
+}
+
+/// As many images as fill a device: every block size of `planes` and `pixels`, blocks that end in
+/// each of a thread's turns, planes at any alignment.
+fn images(device: Device) {
+    let memory = [Guarded::new(13 << 20), Guarded::new(13 << 20)];
+    let mut random = Random(0x1a6e_0000_0000_0001);
+    for (i, (log, channels, size, n)) in [
+        (12, 3, 1, 4100),
+        (12, 3, 1, 1029),
+        (12, 2, 1, 2057),
+        (12, 2, 1, 3083),
+        (11, 6, 1, 1027),
+        (11, 4, 1, 2051),
+        (11, 3, 2, 517),
+        (11, 2, 2, 1031),
+        (11, 3, 2, 1543),
+        (10, 3, 4, 1020),
+        (10, 5, 2, 519),
+        (9, 4, 4, 300),
+        (9, 2, 8, 260),
+        (8, 4, 8, 140),
+        (7, 7, 8, 135),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let images = 1024 / ((n + (1 << log) - 1) >> log);
+        let plane = (n * size + 3) / 4 * 4 + if i % 3 == 1 { size } else { 0 };
+        let weave = vec![
+            Dim { n: images, src: channels * plane, dst: n * channels * size },
+            Dim { n, src: size, dst: channels * size },
+            Dim { n: channels, src: plane, dst: size },
+        ];
+        let unweave = weave.iter().map(|d| Dim { n: d.n, src: d.dst, dst: d.src }).collect();
+        for dims in [weave, unweave] {
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            let device = if i % 2 == 0 { device } else { device.few_blocks(100) };
+            case.check_at([1, 1], &memory, &mut random, &device, "images");
+        }
+    }
+}
+
+/// One to six digits of an index for each kernel: outer dimensions, none of which merges with
+/// another, in another order on each side.
+fn digits(device: Device) {
+    let memory = memory();
+    let mut random = Random(0x0d16_1750_0000_0001);
+    let up = |n: i64, to: i64| (n + to - 1) / to * to;
+    let turned = |size: i64, down: i64, across: i64, odd: i64| {
+        let row = up(across * size, 4) + odd;
+        let column = up(down * size, 4) + odd;
+        let dims =
+            vec![Dim { n: down, src: row, dst: size }, Dim { n: across, src: size, dst: column }];
+        (Item::Bytes(size as usize), dims)
+    };
+    let mut inner = vec![];
+    for (down, across, odd) in [(64, 64, 0), (65, 40, 4), (130, 63, 1), (5, 17, 0), (40, 33, 16)] {
+        inner.extend([1, 2, 4, 8, 16].map(|size| turned(size, down, across, odd / size * size)));
+    }
+    for size in [1, 2, 4, 8] {
+        for channels in 2..=7 {
+            let (n, plane) = (150, 160 * size);
+            let dims = vec![
+                Dim { n, src: size, dst: channels * size },
+                Dim { n: channels, src: plane, dst: size },
+            ];
+            let back = dims.iter().map(|d| Dim { n: d.n, src: d.dst, dst: d.src }).collect();
+            inner.extend([dims, back].map(|dims| (Item::Bytes(size as usize), dims)));
+        }
+    }
+    for size in [1, 2, 4, 12, 16, 24] {
+        inner.push((Item::Bytes(size as usize), vec![Dim { n: 40, src: 3 * size, dst: size }]));
+        inner.push((Item::Bytes(size as usize), vec![Dim { n: 9, src: 3 * size, dst: 2 * size }]));
+    }
+    for (width, dst_slot) in [(1, 1), (4, 4), (3, 8), (12, 16), (7, 7), (40, 40)] {
+        let step = dst_slot as i64;
+        let item = Item::Bits { width, dst_slot };
+        inner.push((item, vec![Dim { n: 65, src: 5 * width as i64, dst: step }]));
+        inner.push((item, vec![Dim { n: 21, src: width as i64, dst: 2 * step }]));
+    }
+    for (i, (item, dims)) in inner.into_iter().enumerate() {
+        for outer in 0..=5 {
+            let mut case = Case { item, dims: dims.clone() };
+            let (unit, width, slot) = case.bits();
+            let grain = if unit == 1 { 8 } else { 16 };
+            let size = |bits: i64| up(bits / unit + 1, grain);
+            let mut src = size(8 * case.extent(|d| d.src, width).1 + 8);
+            let mut dst = vec![size(8 * case.extent(|d| d.dst, slot).1 + 8)];
+            let n = |k: usize| if k == 0 { 3 } else { 2 };
+            for k in (1..outer).rev() {
+                dst.push(dst[dst.len() - 1] * n(k) + grain * (1 + k as i64 % 2));
+            }
+            for k in 0..outer {
+                let gap = grain * (k as i64 % 3);
+                case.dims.insert(0, Dim { n: n(k), src, dst: dst[outer - 1 - k] });
+                src = src * n(k) + gap;
+            }
+            let device = if i % 5 == 4 { device.few_blocks(3) } else { device };
+            case.check(&memory, &mut random, &device, "digits");
+        }
+    }
+}
+
+/// What the copies above execute of the kernels.
+type Copies = (&'static str, fn(Device));
+const COPIES: [Copies; 10] = [
+    ("random bytes", random_bytes),
+    ("random bits", random_bits),
+    ("transposes", transposes),
+    ("transposes of narrow elements", transposes_of_narrow_elements),
+    ("pixels", pixels),
+    ("rows", rows),
+    ("shared bytes", shared_bytes),
+    ("large plans", large_plans),
+    ("digits", digits),
+    ("images", images),
+];
+
+#[test]
+fn ptx_that_ships_copies_and_nearly_all_of_it_is_executed() {
+    std::thread::scope(|scope| {
+        for (name, copies) in COPIES {
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn_scoped(scope, move || copies(Device::new(Modules::shipped()))).unwrap();
+        }
+    });
+    let all: Vec<_> = Modules::shipped().instructions().collect();
+    let missed: Vec<_> = all.iter().filter(|(_, executed)| !executed).collect();
+    println!("{} of {} instructions of kernels.ptx executed", all.len() - missed.len(), all.len());
+    missed.iter().for_each(|(text, _)| println!("never: {text}"));
+    assert!(missed.len() * 100 <= all.len() * 3, "more than 3 % of the instructions");
 }
 
 /// Too large for any machine here: only the arithmetic is checked.

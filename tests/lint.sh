@@ -37,7 +37,7 @@ if cargo clippy --version >/dev/null 2>&1; then
 else
   absent clippy "rust-clippy or rust-web-clippy"
 fi
-read -ra features < <(sed -n 's/^default = //p' cdylib/Cargo.toml | tr -d '[],"')
+read -ra features < <(sed -n 's/^default = //p' crates/cdylib/Cargo.toml | tr -d '[],"')
 for feature in "${features[@]}"; do
   row "without the feature $feature" cargo check --quiet --locked -p dlpack_rs_cdylib \
     --no-default-features --features "$(printf '%s\n' "${features[@]}" | grep -vx "$feature" | tr '\n' ' ')"

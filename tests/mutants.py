@@ -32,11 +32,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
 # The code that decides what a tensor is, its owner and permitted copies. Devices and Python have
 # separate oracles, and so has the engine.
-CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
-        "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs",
-        "src/device/pieces.rs")
-ENGINE = ("src/device/nest.rs", "src/device/plan.rs", "src/device/cpu/**/*.rs",
-          "kernels/src/*.rs")
+CORE = (*("crates/core/src/" + name for name in ("validate*", "layout.rs", "overlap*", "dtype*.rs",
+                                                 "device_type.rs", "view*")),
+        *("crates/tensor/src/" + name for name in ("import.rs", "tensor/*.rs", "copy/pair.rs")),
+        "crates/engine/src/pieces.rs")
+ENGINE = ("crates/engine/src/nest.rs", "crates/engine/src/plan.rs", "crates/engine/src/cpu/**/*.rs",
+          "crates/kernels/src/*.rs")
 HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
 # Those that detect fastest first; test_engine repeats the others' checks of the core.
@@ -101,7 +102,7 @@ class Tree:
     def compile(self):
         """The C programs, once."""
         lib = self.tests / "lib"
-        link = lib / subprocess.check_output([ROOT / "cdylib/soname.sh"], text=True).strip()
+        link = lib / subprocess.check_output([ROOT / "crates/cdylib/soname.sh"], text=True).strip()
         link.unlink(missing_ok=True)
         link.symlink_to("libdlpack_rs.so")
         c_tests = self.top / "c_tests"

@@ -2,11 +2,11 @@
 
 use core::ffi::CStr;
 
-use dlpack_rs::device::gpu::kernels::{self, FAMILIES, Family, PTX, SOURCE};
-use dlpack_rs::device::gpu::packed::unpack;
+use dlpack_rs::gpu::kernels::{self, FAMILIES, Family, PTX, SOURCE};
+use dlpack_rs::gpu::packed::unpack;
 
 #[allow(dead_code)] // its `main`
-#[path = "../src/device/gpu/packed/pack.rs"]
+#[path = "../crates/gpu/src/packed/pack.rs"]
 mod pack;
 
 fn there_and_back(text: &[u8]) -> usize {

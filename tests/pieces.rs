@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ptr::{without_provenance, without_provenance_mut};
 
-use dlpack_rs::device::pieces::Pieces;
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::pieces::Pieces;
+use dlpack_rs::plan::{Dim, Item, Plan};
 
 /// Adds the bytes of a plan: the destination offset and source offset of each.
 fn bytes_of(plan: &Plan, into: &mut BTreeMap<usize, Vec<usize>>) {

@@ -1,47 +1,33 @@
-//! Values print byte for byte as NumPy prints them, and small floats decode as in ml_dtypes.
+//! Values are read back from their text, and small floats decode as in ml_dtypes.
 //!
-//! The golden files are made by `tests/golden/make_numpy_print.py`, which documents their format.
-//! `DLRS_GOLDEN` names another file of cases to check instead.
+//! The golden file is made by `tests/golden/make_ml_dtypes_values.py`.
 
 use dlpack_rs::abi::{DLDataType, DLDevice};
 use dlpack_rs::print::{Description, Elements, PrintOptions, write_tensor, write_values};
 use dlpack_rs::{dtype, float_formats};
 use std::cell::Cell;
 
-/// Elements in memory, each in whole bytes, lanes one after the other; short memory repeats.
-struct Bytes<'a> {
-    bytes: &'a [u8],
-    shape: &'a [i64],
-    lanes: usize,
-    item: usize,
-}
-
-impl Elements for Bytes<'_> {
-    fn bits(&self, index: &[i64], lane: u16) -> u128 {
-        assert_eq!(index.len(), self.shape.len());
-        let mut place = 0;
-        for (&i, &extent) in index.iter().zip(self.shape) {
+/// Values in memory, each in whole bytes, lanes one after the other.
+fn print(bytes: &[u8], shape: &[i64], dtype: DLDataType, options: &PrintOptions) -> String {
+    let item = usize::from(dtype.bits).div_ceil(8);
+    let elements = |index: &[i64], lane: u16| {
+        assert_eq!(index.len(), shape.len());
+        let place = index.iter().zip(shape).fold(0, |place, (&i, &extent)| {
             assert!(0 <= i && i < extent);
-            place = place * extent as usize + i as usize;
-        }
-        let start = (place * self.lanes + usize::from(lane)) * self.item % self.bytes.len();
+            place * extent as usize + i as usize
+        });
+        let start = (place * usize::from(dtype.lanes) + usize::from(lane)) * item;
         let mut raw = [0; 16];
-        raw[..self.item].copy_from_slice(&self.bytes[start..start + self.item]);
+        raw[..item].copy_from_slice(&bytes[start..start + item]);
         u128::from_le_bytes(raw)
-    }
+    };
+    let mut text = String::new();
+    write_values(&elements, shape, dtype, options, &mut text).unwrap();
+    text
 }
 
 fn dtype_of(name: &str) -> DLDataType {
     dtype::parse(name.as_bytes()).expect(name)
-}
-
-fn print(bytes: &[u8], shape: &[i64], name: &str, options: &PrintOptions) -> String {
-    let dtype = dtype_of(name);
-    let item = usize::from(dtype.bits).div_ceil(8);
-    let mut text = String::new();
-    let elements = Bytes { bytes, shape, lanes: dtype.lanes.into(), item };
-    write_values(&elements, shape, dtype, options, &mut text).unwrap();
-    text
 }
 
 fn unhex(text: &str) -> Vec<u8> {
@@ -49,108 +35,69 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
-fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
-    text.split(',').filter_map(|number| number.parse().ok()).collect()
+fn random(count: usize) -> impl Iterator<Item = u64> {
+    let mut state = 1u64;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state ^ state >> 29
+    })
+    .take(count)
 }
 
-/// A case of the golden file, and NumPy's text for it.
-struct Case {
-    /// As it is in the file.
-    line: String,
-    bytes: Vec<u8>,
-    shape: Vec<i64>,
-    dtype: String,
-    options: PrintOptions,
-    wanted: String,
+/// Each float dtype with its patterns: all of them up to 16 bits, else the edges of the fields and
+/// some at random.
+fn floats() -> Vec<(DLDataType, Vec<u64>)> {
+    let golden = include_str!("golden/ml_dtypes_values.txt");
+    let small = golden.lines().filter(|line| !line.starts_with('#'));
+    let small = small.map(|line| line.split(' ').next().unwrap());
+    let names = ["float16", "float32", "float64", "bfloat16"].into_iter().chain(small);
+    names.map(dtype_of).map(|dtype| (dtype, patterns(dtype))).collect()
 }
 
-impl Case {
-    fn print(&self) -> String {
-        print(&self.bytes, &self.shape, &self.dtype, &self.options)
+fn patterns(dtype: DLDataType) -> Vec<u64> {
+    if dtype.bits <= 16 {
+        return (0..1 << dtype.bits).collect();
     }
+    let format = float_formats::of(dtype.code, dtype.bits).unwrap();
+    let (width, sign) = (format.mantissa_bits, 1u64 << (dtype.bits - 1));
+    let fractions = [0, 1, (1u64 << width) / 2 + 1, (1u64 << width) - 1];
+    let edges = (0..1u64 << format.exponent_bits)
+        .flat_map(|field| fractions.map(|fraction| field << width | fraction));
+    edges
+        .chain(random(20_000))
+        .flat_map(|raw| [raw & (sign - 1), raw & (sign - 1) | sign])
+        .collect()
 }
 
-fn cases() -> Vec<Case> {
-    let file = std::env::var("DLRS_GOLDEN");
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/numpy_print.txt");
-    let golden = std::fs::read_to_string(file.as_deref().unwrap_or(here)).unwrap();
-    let mut lines = golden.lines().filter(|line| !line.starts_with('#')).peekable();
-    let mut cases = Vec::new();
-    while let Some(line) = lines.next() {
-        let [dtype, shape, options, hex] = line.split(' ').collect::<Vec<_>>()[..] else {
-            panic!("{line}");
-        };
-        let mut wanted = Vec::new();
-        while let Some(line) = lines.next_if(|line| line.starts_with('|')) {
-            wanted.push(&line[1..]);
-        }
-        let options: Vec<u32> = numbers(options);
-        cases.push(Case {
-            line: line.into(),
-            bytes: unhex(hex),
-            shape: numbers(shape),
-            dtype: dtype.into(),
-            options: PrintOptions {
-                threshold: options[0].into(),
-                edge_items: options[1],
-                line_width: options[2],
-                precision: options[3],
-            },
-            wanted: wanted.join("\n"),
-        });
-    }
-    assert!(cases.len() >= 300);
-    cases
+fn print_one(dtype: DLDataType, raw: u64) -> String {
+    print(&raw.to_le_bytes(), &[], dtype, &PrintOptions::DEFAULT)
+}
+
+/// The digits of a decimal number that are not zeros at its ends.
+fn digits(text: &str) -> String {
+    let mantissa = text.split('e').next().unwrap().replace(['-', '.'], "");
+    mantissa.trim_matches('0').into()
 }
 
 #[test]
-fn values_print_as_numpy_prints_them() {
-    let cases = cases();
-    let mut wrong = 0;
-    for case in &cases {
-        let found = case.print();
-        if found != case.wanted {
-            wrong += 1;
-            if wrong <= 5 {
-                println!("{:.300}\nfound\n{found}\nwanted\n{}\n", case.line, case.wanted);
+fn a_float_is_written_by_the_fewest_digits_that_read_back_as_the_same_value() {
+    for (dtype, patterns) in floats() {
+        for raw in patterns {
+            let (text, value) =
+                (print_one(dtype, raw), float_formats::decode(dtype.code, dtype.bits, raw));
+            if value.is_nan() {
+                assert_eq!(text, "nan");
+                continue;
             }
+            let (read, shortest) = match dtype.bits {
+                64 => (text.parse().unwrap(), format!("{value:e}")),
+                _ => (f64::from(text.parse::<f32>().unwrap()), format!("{:e}", value as f32)),
+            };
+            assert_eq!(read.to_bits(), value.to_bits(), "{dtype:?} {raw:#x} {text}");
+            assert_eq!(digits(&text).len(), digits(&shortest).len(), "{dtype:?} {raw:#x} {text}");
+            assert!(text.contains(['.', 'e', 'i']) && text.len() <= 24, "{text}");
         }
     }
-    assert_eq!(wrong, 0, "of {}", cases.len());
-}
-
-/// The bits of every float format at the edges of its fields: subnormal, normal, largest, special.
-fn edges() -> Vec<(String, Vec<u64>)> {
-    let names = ["float16", "float32", "float64", "bfloat16"].map(String::from);
-    let golden = include_str!("golden/ml_dtypes_values.txt");
-    let small = golden.lines().filter(|line| !line.starts_with('#'));
-    let small = small.map(|line| line.split(' ').next().unwrap().to_owned());
-    let edges = |name: String| {
-        let dtype = dtype_of(&name);
-        let format = float_formats::of(dtype.code, dtype.bits).unwrap();
-        let (fraction, field) = (format.mantissa_bits, format.exponent_bits);
-        let last = (1u64 << field) - 1;
-        // With 1, 1000 and 0.0001, around which the notation changes.
-        let middle = format.bias as u64;
-        let mut fields = [0, 1, middle - 1, middle, last - 1, last].to_vec();
-        if field > 4 {
-            fields.extend([middle + 9, middle + 10, middle - 14, middle - 13]);
-        }
-        let fractions = [0, 1, (1u64 << fraction) / 2 + 1, (1u64 << fraction) - 1];
-        let mut found: Vec<u64> = fields
-            .iter()
-            .flat_map(|field| fractions.map(|part| field << fraction | part & mask(fraction)))
-            .flat_map(|raw| [raw, raw | 1 << (dtype.bits - 1)])
-            .collect();
-        found.sort();
-        found.dedup();
-        (name, found)
-    };
-    names.into_iter().chain(small).map(edges).collect()
-}
-
-fn mask(bits: u8) -> u64 {
-    (1 << bits) - 1
 }
 
 /// The host may have set another rounding direction, flushing of subnormals, or traps: texts and
@@ -169,23 +116,16 @@ fn floating_point_settings_of_the_caller_are_ignored() {
     };
     const SUBNORMAL: [u32; 4] = [0, 0x8000, 0x40, 0x8040];
     const TRAPS: [u32; 2] = [0x1f80, 0];
-    let (cases, edges) = (cases(), edges());
-    let options = PrintOptions::DEFAULT;
-    let all = || {
-        let mut texts: Vec<String> = cases.iter().map(Case::print).collect();
-        let mut values = Vec::new();
-        for (name, raws) in &edges {
-            let dtype = dtype_of(name);
-            for (i, raw) in raws.iter().enumerate() {
-                values.push(float_formats::decode(dtype.code, dtype.bits, *raw).to_bits());
-                let item = usize::from(dtype.bits).div_ceil(8);
-                let next = raws[(i * 7 + 1) % raws.len()];
-                let both = [&raw.to_le_bytes()[..item], &next.to_le_bytes()[..item]].concat();
-                texts.push(print(&both, &[], name, &options));
-                texts.push(print(&both, &[2], name, &options));
-            }
-        }
-        (texts, values)
+    let floats = floats();
+    let all = || -> Vec<(String, u64)> {
+        let of = |dtype: DLDataType, raw| {
+            let value = float_formats::decode(dtype.code, dtype.bits, raw);
+            (print_one(dtype, raw), value.to_bits())
+        };
+        let some = floats
+            .iter()
+            .flat_map(|(dtype, raws)| raws.iter().step_by(7).map(|&raw| of(*dtype, raw)));
+        some.collect()
     };
     let usual = all();
     for rounding in 0..4 {
@@ -196,9 +136,8 @@ fn floating_point_settings_of_the_caller_are_ignored() {
                 let found = all();
                 let after = swap(before);
                 assert_eq!(after, settings, "not even a flag is set");
-                let differs = found.0.iter().zip(&usual.0).find(|(found, usual)| found != usual);
+                let differs = found.iter().zip(&usual).find(|(found, usual)| found != usual);
                 assert_eq!(differs, None, "{settings:#x}");
-                assert_eq!(found.1, usual.1, "{settings:#x}");
             }
         }
     }
@@ -248,29 +187,85 @@ fn large_floats_decode_as_in_rust() {
 }
 
 #[test]
-fn values_that_numpy_lacks_are_printed() {
-    let default = PrintOptions::DEFAULT;
-    for (bytes, shape, name, wanted) in [
-        ("ff00000000000000 1000000000000000", &[2][..], "handle64", "[0xff 0x10]"),
-        ("ff00000000000000", &[], "handle64", "0xff"),
-        ("01 00 01", &[3], "int1", "[-1  0 -1]"),
-        ("01 00", &[2], "uint1", "[1 0]"),
-        ("02 00 01 ff", &[4], "bool", "[ True False  True  True]"),
-        ("003c0040 00bc007c", &[2], "complex32", "[ 1. +2.j -1.+infj]"),
-        ("01 02 03 04", &[2], "uint8x2", "[[1 2]\n [3 4]]"),
-        ("01 02", &[], "uint8x2", "[1 2]"),
-        ("0000803f 00000040", &[1], "float32x2", "[[1. 2.]]"),
-        ("7e", &[], "float8_e4m3fn", "448.0"),
-        ("00", &[1], "unknown(code=200)8", "<values of this dtype cannot be shown>"),
-        ("00", &[1], "unknown(code=0)24", "<values of this dtype cannot be shown>"),
-        ("00", &[0], "unknown(code=200)8", "[]"),
-        ("00", &[-1], "int8", "<values of this shape cannot be shown>"),
-        ("00", &[0, i64::MIN], "int8", "<values of this shape cannot be shown>"),
-        ("00", &[0; 65], "int8", "<values of this shape cannot be shown>"),
-        ("00", &[2; 64], "int8", "<these are too many values to show>"),
-        ("00", &[i64::MAX, i64::MAX, i64::MAX, 0], "int8", "[]"),
+fn values_are_nested_lists() {
+    let all = PrintOptions::DEFAULT;
+    let edges = PrintOptions { threshold: 3, edge_items: 1 };
+    let one = PrintOptions { threshold: 0, edge_items: 0 };
+    for (what, bytes, shape, name, options, wanted) in [
+        ("no dimensions: no brackets", "05", &[][..], "int8", all, "5"),
+        ("rows are lines", "01ff03 040506", &[2, 3], "int8", all, "[[1, -1, 3],\n [4, 5, 6]]"),
+        (
+            "an empty line between matrices",
+            "01020304",
+            &[2, 2, 1],
+            "uint8",
+            all,
+            "[[[1],\n  [2]],\n\n [[3],\n  [4]]]",
+        ),
+        ("the middle is left out", "01020304", &[4], "uint8", edges, "[1, ..., 4]"),
+        (
+            "the middle of each dimension",
+            "010203 040506 070809",
+            &[3, 3],
+            "uint8",
+            edges,
+            "[[1, ..., 3],\n ...,\n [7, ..., 9]]",
+        ),
+        ("two edges fit", "01020304", &[2, 2], "uint8", edges, "[[1, 2],\n [3, 4]]"),
+        ("no edge counts as one", "010203", &[3], "uint8", one, "[1, ..., 3]"),
+        ("packed below a byte: sign extended", "01 00 ff", &[3], "int1", all, "[-1, 0, -1]"),
+        ("higher bits are ignored", "f1 12", &[2], "uint4", all, "[1, 2]"),
+        ("least int64", "0000000000000080", &[], "int64", all, "-9223372036854775808"),
+        ("most uint64", "ffffffffffffffff", &[], "uint64", all, "18446744073709551615"),
+        ("any bit makes true", "02 00 01", &[3], "bool", all, "[True, False, True]"),
+        ("float32", "cdcccc3d", &[], "float32", all, "0.1"),
+        ("float64", "9a9999999999b93f", &[1], "float64", all, "[0.1]"),
+        ("float16 like float32", "662e", &[], "float16", all, "0.099975586"),
+        ("whole floats have a point", "00004040 0000c07f", &[2], "float32", all, "[3.0, nan]"),
+        (
+            "complex",
+            "003c0080 00bc007e 007c00fc",
+            &[3],
+            "complex32",
+            all,
+            "[1.0-0.0j, -1.0+nanj, inf-infj]",
+        ),
+        (
+            "complex of two float64",
+            "000000000000f03f 000000000000e0bf",
+            &[],
+            "complex128",
+            all,
+            "1.0-0.5j",
+        ),
+        ("lanes", "01 02 03 04", &[2], "uint8x2", all, "[[1, 2],\n [3, 4]]"),
+        ("lanes of one element", "01 02", &[], "uint8x2", all, "[1, 2]"),
+        ("no elements", "", &[2, 0], "int8", all, "[]"),
     ] {
-        assert_eq!(print(&unhex(bytes), shape, name, &default), wanted, "{name}");
+        assert_eq!(print(&unhex(bytes), shape, dtype_of(name), &options), wanted, "{what}");
+    }
+}
+
+#[test]
+fn what_has_no_value_is_written_as_its_bits_or_not_at_all() {
+    let bits = "0102030405060708 090a0b0c0d0e0f10";
+    let unknown = |code, bits| DLDataType { code, bits, lanes: 1 };
+    let shape = "<values of this shape cannot be shown>";
+    for (dtype, shape, wanted) in [
+        (dtype_of("handle64"), &[2][..], "[0x807060504030201, 0x100f0e0d0c0b0a09]"),
+        (unknown(200, 8), &[3], "[0x1, 0x2, 0x3]"),
+        (unknown(200, 3), &[], "0x1"),
+        (unknown(200, 128), &[], "0x100f0e0d0c0b0a090807060504030201"),
+        (unknown(0, 24), &[2], "[0x30201, 0x60504]"),
+        (unknown(200, 129), &[], "<values of this dtype cannot be shown>"),
+        (unknown(200, 255), &[0], "[]"),
+        (unknown(0, 8), &[-1], shape),
+        (unknown(0, 8), &[0, i64::MIN], shape),
+        (unknown(0, 8), &[0; 65], shape),
+        (unknown(0, 8), &[2; 64], "<these are too many values to show>"),
+        (unknown(0, 8), &[i64::MAX, i64::MAX, i64::MAX, 0], "[]"),
+    ] {
+        assert_eq!(print(&unhex(bits), shape, dtype, &PrintOptions::DEFAULT), wanted, "{dtype:?}");
     }
 }
 
@@ -285,46 +280,8 @@ fn a_huge_shape_reads_only_what_is_shown() {
     let mut text = String::new();
     let dtype = dtype_of("uint8");
     write_values(&elements, &[i64::MAX, 1], dtype, &PrintOptions::DEFAULT, &mut text).unwrap();
-    assert_eq!(text, "[[0]\n [1]\n [2]\n ...\n [4]\n [5]\n [6]]");
-    assert_eq!(reads.get(), 12);
-}
-
-fn next(state: &Cell<u64>) -> u64 {
-    state.set(state.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
-    state.get() ^ state.get() >> 31
-}
-
-/// Every read returns another value, as with a concurrent writer; options are random too.
-#[test]
-fn printing_survives_concurrent_writes() {
-    let state = Cell::new(1);
-    for round in 0..4000 {
-        let code = (next(&state) % 18) as usize;
-        let bits = dtype::KINDS[code].bits;
-        let bits = bits[next(&state) as usize % bits.len()];
-        let lanes = 1 + (next(&state) % 3) as u16;
-        let dtype = DLDataType { code: code as u8, bits, lanes };
-        let ndim = next(&state) % 4;
-        let shape: Vec<i64> = (0..ndim).map(|_| (next(&state) % 5) as i64).collect();
-        // Small at first, then anything: the measured width is too small for the rest.
-        let reads = Cell::new(0);
-        let elements = |_: &[i64], _: u16| {
-            reads.set(reads.get() + 1);
-            let calm = reads.get() < round % 300;
-            let low = if calm { 0x3ff8_0000_3f80_3c00 } else { next(&state) };
-            u128::from(low) << 64 | u128::from(if calm { low } else { next(&state) })
-        };
-        let pick = |choices: [u32; 4]| choices[next(&state) as usize % 4];
-        let options = PrintOptions {
-            threshold: pick([0, 10, 1000, u32::MAX]).into(),
-            edge_items: pick([0, 1, 3, u32::MAX]),
-            line_width: pick([0, 10, 75, u32::MAX]),
-            precision: pick([0, 8, 1000, u32::MAX]),
-        };
-        let mut text = String::new();
-        assert!(write_values(&elements, &shape, dtype, &options, &mut text).is_ok(), "{dtype:?}");
-        assert!(text.is_ascii() && !text.is_empty());
-    }
+    assert_eq!(text, "[[0],\n [1],\n [2],\n ...,\n [4],\n [5],\n [6]]");
+    assert_eq!(reads.get(), 6);
 }
 
 #[test]
@@ -348,7 +305,7 @@ fn tensors_are_described() {
                 flags=READ_ONLY|IS_COPIED)";
     assert_eq!(describe(&tensor, None), line);
     let zero = |_: &[i64], _: u16| 0;
-    let values = "\n[[0. 0. 0.]\n [0. 0. 0.]]";
+    let values = "\n[[0.0, 0.0, 0.0],\n [0.0, 0.0, 0.0]]";
     assert_eq!(describe(&tensor, Some(&zero)), line.to_owned() + values);
     tensor = Description { shape: &[7], strides: None, flags: None, byte_offset: 64, ..tensor };
     assert_eq!(

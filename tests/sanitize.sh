@@ -9,7 +9,7 @@
 # LLVM version that the Rust compiler has. For the C tests `core` is compiled with the sanitizer, so
 # a Rust compiler with the sources of its standard library is needed, and for the Rust tests one
 # that brings the runtime, which is rustup's. One line a row; the last: `sanitize: N passed, M failed`.
-. "$(dirname "$0")/../platforms/common.sh"
+. "$(dirname "$0")/../packaging/platforms/common.sh"
 [ $# -gt 0 ] || set -- rust valgrind address thread
 
 rust=$(command -v rustc)
@@ -160,7 +160,6 @@ in_thread() {
   $worked || return
   row "thread: a race with a copy is found" race
   row "thread: threads" program threads c_tests/threads.c -- 20
-  row "thread: test_pool" program test_pool c_tests/test_pool.c -- 100
   row "thread: test_engine" program test_engine c_tests/test_engine.c -- 20
   row "thread: soak" program soak c_tests/soak/soak.c -- "$SOAK_SECONDS"
   row "thread: devices" device_threads
@@ -190,7 +189,7 @@ for kind in "$@"; do
     valgrind) in_valgrind ;;
     address | thread)
       find_rust
-      soname=$(cdylib/soname.sh)
+      soname=$(crates/cdylib/soname.sh)
       llvm=$("$RUSTC" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
       clang=clang-$llvm clangxx=clang++-$llvm
       need "$clang:$clang" "$clangxx:$clang" nm:binutils

@@ -41,19 +41,17 @@ def sections(library):
 
 
 def module_of(name):
-    """`device::cpu` of `<dlpack_rs::device::cpu::op::Op>::run`; exports are `capi`."""
+    """`engine::cpu` of `<dlpack_engine::cpu::op::Op>::run`: crate and module."""
     if name.startswith(("dlrs_", "PyInit_")):
         return "exports"
-    path = re.search(r"\b(dlpack_rs|dlpack_kernels|core_lib|core)(?:\[\w+\])?::([\w:]+)", name)
+    path = re.search(r"\b(dlpack_\w+|core)(?:\[\w+\])?::([\w:]+)", name)
     if not path:
         return "other"
     if path[1] == "core":
         return "core (Rust's library)"
     parts = path[2].split("::")
-    if path[1] == "dlpack_kernels":
-        return "kernels"
-    depth = 2 if parts[0] in ("device", "python") and len(parts) > 1 else 1
-    return "::".join(parts[:depth])
+    crate = path[1].removeprefix("dlpack_")
+    return crate if crate in ("kernels", "print") else f"{crate}::{parts[0]}"
 
 
 def symbols(library):

@@ -9,7 +9,6 @@ use dlpack_rs::abi::*;
 use dlpack_rs::capi::alloc::*;
 use dlpack_rs::capi::chain::*;
 use dlpack_rs::capi::convert::*;
-use dlpack_rs::capi::pool::*;
 use dlpack_rs::capi::share::*;
 use dlpack_rs::capi::stream::*;
 use dlpack_rs::capi::view::*;
@@ -197,20 +196,8 @@ fn legacy_and_boxes() {
     assert_eq!((counter.into_inner(), freed(lent)), (1, 0));
 }
 
-fn pool_and_deferred() {
-    let pool = made!(dlrs_pool_create(null()));
-    // SAFETY: a live pool.
-    let allocator = unsafe { dlrs_pool_allocator(pool) };
-    let options = dlrs_alloc_options {
-        struct_size: size_of::<dlrs_alloc_options>() as u32,
-        align_bytes: 0,
-        flags: 0,
-        allocator,
-        order: 0,
-        reserved: 0,
-        strides: null(),
-    };
-    let new = |n: i64| made!(dlrs_tensor_new([n].as_ptr(), 1, F32, CPU, &options));
+fn deferred() {
+    let new = |n: i64| made!(dlrs_tensor_new([n].as_ptr(), 1, F32, CPU, null()));
     for round in 0..4 {
         let mut tensor = new(round);
         let other = new(round + 70);
@@ -221,13 +208,9 @@ fn pool_and_deferred() {
         // SAFETY: NULL is allowed for both.
         assert_eq!(unsafe { dlrs_release_drain(null_mut(), null_mut()) }, 0);
     }
-    let last = new(5);
-    // SAFETY: not used again; the last block references the pool.
-    unsafe { dlrs_pool_release(pool) };
-    release(last);
 }
 
-const SCENES: [fn(); 4] = [references_and_chains, views, legacy_and_boxes, pool_and_deferred];
+const SCENES: [fn(); 4] = [references_and_chains, views, legacy_and_boxes, deferred];
 
 #[test]
 fn on_one_thread() {

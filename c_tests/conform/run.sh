@@ -65,7 +65,7 @@ row "the program is built" gcc -std=c99 $flags "$kit"/*.c -o "$work/dlpack_rs-co
     -ldl -lpthread
 mkdir "$work/lib"
 cp "$libdir/libdlpack_rs.so" "$work/lib/libdlpack_rs.so"
-ln -s libdlpack_rs.so "$work/lib/$("$root/cdylib/soname.sh")"
+ln -s libdlpack_rs.so "$work/lib/$("$root/crates/cdylib/soname.sh")"
 row "this library as a subject" gcc -std=c99 $flags -fPIC -shared "$here/ours.c" \
     -o "$work/libours.so" "-L$work/lib" -ldlpack_rs "-Wl,-rpath,$work/lib"
 row "mini as a subject" gcc -std=c99 $flags -fPIC -shared "$here/mini.c" \

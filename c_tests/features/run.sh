@@ -42,7 +42,7 @@ sets() { # so for every set of the features that have functions; module has all 
     for feature in python cast print; do
       case " $set " in *" $feature "* | *" module "*) ;; *) defines="$defines -DDLRS_NO_${feature^^}" ;; esac
     done
-    DLRS_FEATURES=$set cdylib/exports.sh >"$out/exports"
+    DLRS_FEATURES=$set crates/cdylib/exports.sh >"$out/exports"
     declared "$defines" || { echo "with \"$set\""; return 1; }
   done
 }
@@ -68,9 +68,9 @@ combination() { # combination FEATURES
     --features "$1" --target-dir "$target" --target "$host" ||
     { failed=$((failed + 1)); echo "FAIL  \"$1\" does not build"; return; }
   rm -rf "${lib:?}" && mkdir "$lib"
-  cp "$target/$host/release/libdlpack_rs.so" "$lib" && ln -s libdlpack_rs.so "$lib/$(cdylib/soname.sh)"
-  cdylib/exports.sh >"$out/exports"
-  left=$(cdylib/exports.sh | LC_ALL=C comm -13 - include/exports.txt)
+  cp "$target/$host/release/libdlpack_rs.so" "$lib" && ln -s libdlpack_rs.so "$lib/$(crates/cdylib/soname.sh)"
+  crates/cdylib/exports.sh >"$out/exports"
+  left=$(crates/cdylib/exports.sh | LC_ALL=C comm -13 - include/exports.txt)
 
   c_tests/laws.sh "$include" "$lib" >"$out/laws" 2>&1
   local status=$?

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gpu.h"
+#include "../scattered.h"
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
 
@@ -221,40 +222,14 @@ static void k11(void) {
 
 /* ---- Layouts --------------------------------------------------------------------------------*/
 
-static uint64_t state = 88172645463325252u;
-static uint64_t draw(uint64_t n) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return state % n;
-}
-
 enum { ROOM = 1 << 14 };
 typedef struct layout {
   int64_t strides[6];
   uint64_t byte_offset;
 } layout;
 
-/* A random layout of `shape` within ROOM bytes; elements are distinct, except in sources. */
 static int arrange(layout *it, int ndim, const int64_t *shape, int64_t bits, int is_source) {
-  int order[6], i;
-  int64_t step = 1, low = 0, high = 0;
-  for (i = 0; i < ndim; ++i) order[i] = i;
-  for (i = ndim - 1; i > 0; --i) {
-    int j = (int)draw((uint64_t)i + 1), swap = order[i];
-    order[i] = order[j];
-    order[j] = swap;
-  }
-  for (i = 0; i < ndim; ++i) {
-    int64_t stride = step;
-    step = step * shape[order[i]] + (int64_t)draw(3) * (draw(3) == 0);
-    if (draw(4) == 0 && bits >= 8) stride = -stride;
-    if (is_source && draw(9) == 0) stride = 0;
-    it->strides[order[i]] = stride;
-    *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
-  }
-  it->byte_offset = (uint64_t)(-low * bits / 8);
-  return (high - low + 1) * bits / 8 + 1 <= ROOM;
+  return scattered(ndim, shape, bits, is_source, ROOM, it->strides, &it->byte_offset);
 }
 
 /* Bit by bit: the bytes that the destination must have after a copy. */
@@ -280,7 +255,7 @@ static void oracle(const DLTensor *tensor, const layout *a, const layout *b, con
 }
 
 static void fill(unsigned char *bytes) {
-  for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)draw(256);
+  for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)below(256);
 }
 
 /* Between two places (-1: the host), all kinds of elements and strides, with surrounding bytes. */
@@ -290,13 +265,13 @@ static void layouts(int from, int to, int rounds) {
   unsigned char *src = (unsigned char *)(from < 0 ? malloc(ROOM) : gpu_alloc(from, ROOM));
   unsigned char *dst = (unsigned char *)(to < 0 ? malloc(ROOM) : gpu_alloc(to, ROOM));
   while (rounds-- > 0) {
-    int bits = widths[draw(10)], ndim = (int)draw(6), i;
+    int bits = widths[below(10)], ndim = (int)below(6), i;
     DLDataType dtype = bits == 4   ? t_dtype(kDLFloat4_e2m1fn, 4, 1)
                        : bits == 6 ? t_dtype(kDLFloat6_e2m3fn, 6, 1)
                                    : t_dtype(kDLUInt, 8, bits / 8);
     int64_t shape[6];
     layout a, b;
-    for (i = 0; i < ndim; ++i) shape[i] = (int64_t)draw(draw(4) ? 6 : 40) + (draw(20) != 0);
+    for (i = 0; i < ndim; ++i) shape[i] = below(below(4) ? 6 : 40) + (below(20) != 0);
     if (!arrange(&a, ndim, shape, bits, 1) || !arrange(&b, ndim, shape, bits, 0)) continue;
     fill(seed);
     fill(want);
@@ -951,7 +926,7 @@ static int arrives(DLTensor src, const shaped *a, uint32_t *from, DLTensor dst, 
                    const dlrs_copy_options *options) {
   static uint32_t want[SPACE / 4];
   for (int i = 0; i < SPACE / 4; ++i) {
-    from[i] = (uint32_t)draw(1u << 31);
+    from[i] = (uint32_t)below(1u << 31);
     want[i] = to[i] = ~from[i];
   }
   for (int64_t i = 0; i < R * C; ++i) want[at(b, i)] = from[at(a, i)];

@@ -40,7 +40,7 @@ build() {
         make -s build || exit 1
         # Copies instead of links, so that they can be moved to another machine.
         cp -L target/lib/libdlpack_rs.so "$out/lib/libdlpack_rs.so"
-        ln -sf libdlpack_rs.so "$out/lib/$(cdylib/soname.sh)"
+        ln -sf libdlpack_rs.so "$out/lib/$(crates/cdylib/soname.sh)"
     fi
     [ -e "$out/lib/libdlpack_rs.so" ] || { echo "$out/lib/libdlpack_rs.so is missing: install cargo, or carry $out here"; exit 1; }
     if has gcc; then
@@ -109,7 +109,7 @@ step() { # step NAME COMMAND...: shows what it says, and adds up the closing lin
 
 trace() {
     file=c_tests/standin/trace_cuda.txt
-    "$out/trace" libcuda.so.1 src/device/gpu/kernels.ptx >"$out/trace_cuda.txt" || { echo "0 passed, 1 failed"; return 1; }
+    "$out/trace" libcuda.so.1 crates/gpu/src/kernels.ptx >"$out/trace_cuda.txt" || { echo "0 passed, 1 failed"; return 1; }
     tail -n 1 "$out/trace_cuda.txt"
     if [ ! -e "$file" ] && [ "$action" = test ]; then
         cp "$out/trace_cuda.txt" "$file"

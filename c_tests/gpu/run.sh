@@ -21,7 +21,7 @@ passed=0
 failed=0
 mkdir -p "$out/lib"
 cp "$lib/libdlpack_rs.so" "$out/lib/libdlpack_rs.so" || exit 2
-ln -sf libdlpack_rs.so "$out/lib/$("$here/../../cdylib/soname.sh")"
+ln -sf libdlpack_rs.so "$out/lib/$("$here/../../crates/cdylib/soname.sh")"
 
 step() { # step NAME COMMAND...: adds up the closing line; shows the rest when something failed
     name=$1
@@ -91,7 +91,7 @@ done
 step loading "$out/loading" "$standins"
 
 # Z07: the library works without each driver function, one at a time.
-sources=$here/../../src/device/gpu
+sources=$here/../../crates/gpu/src
 for symbol in $(grep -ohE '"(cu[A-Z]|hip[A-Z]|hiprtc[A-Z])[A-Za-z0-9_]+"' "$sources"/*.rs | tr -d '"' | sort -u); do
     case $symbol in cu*) face=cuda ;; *) face=hip6 ;; esac
     nm -D "$standins/$face"/lib* | grep -qw "T $symbol" || continue

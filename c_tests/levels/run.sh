@@ -17,7 +17,7 @@ fi
 host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
   --target-dir "$target" --target "$host" || exit 1
-soname=$(cdylib/soname.sh)
+soname=$(crates/cdylib/soname.sh)
 cp "$target/$host/release/libdlpack_rs.so" "$out/$soname" || exit 1
 programs="test_stack test_engine"
 for program in $programs; do

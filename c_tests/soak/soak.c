@@ -38,7 +38,6 @@ typedef struct worker {
   uint64_t state;
   long operations, checks;
   double until;
-  dlrs_pool *pool;
   const char *name;
   item own[OWN];
 } worker;
@@ -261,7 +260,6 @@ static void make(worker *w) {
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
   options.align_bytes = one_in(w, 4) ? 1u << below(w, 13) : 0;
-  options.allocator = one_in(w, 3) ? dlrs_pool_allocator(w->pool) : NULL;
   if (!EXPECT(dlrs_tensor_new(shape, ndim, random_dtype(w), CPU, &options, &tensor, NULL) ==
               DLRS_OK)) {
     return;
@@ -642,48 +640,7 @@ static void cast(worker *w) {
   let_go(w, to);
 }
 
-/* ---- Pools, texts, errors -------------------------------------------------------------------*/
-
-/* A pool whose tensors move to other threads, and mostly outlive it. */
-static void pool(worker *w) {
-  dlrs_pool *made = NULL;
-  dlrs_pool_options options;
-  dlrs_pool_statistics statistics;
-  dlrs_alloc_options from_pool;
-  DLManagedTensorVersioned *tensors[6];
-  int count = 1 + below(w, 6), i, live = 0;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.limit_nbytes = one_in(w, 2) ? 4096 : 0;
-  memset(&from_pool, 0, sizeof from_pool);
-  from_pool.struct_size = sizeof from_pool;
-  if (!EXPECT(dlrs_pool_create(&options, &made, NULL) == DLRS_OK)) return;
-  from_pool.allocator = dlrs_pool_allocator(made);
-  for (i = 0; i < count; ++i) {
-    int64_t extent = 1 + below(w, 400);
-    int32_t status = dlrs_tensor_new(&extent, 1, F32, CPU, &from_pool, &tensors[i], NULL);
-    EXPECT(status == DLRS_OK || (status == DLRS_NOMEM && options.limit_nbytes != 0));
-    if (status != DLRS_OK) tensors[i] = NULL;
-    if (tensors[i] == NULL) continue;
-    ++live;
-    random_bytes(w, tensors[i]->dl_tensor.data, (size_t)extent * 4);
-    if (one_in(w, 3)) {
-      let_go(w, tensors[i]);
-      tensors[i] = NULL;
-      --live;
-    }
-  }
-  memset(&statistics, 0, sizeof statistics);
-  statistics.struct_size = sizeof statistics;
-  EXPECT(dlrs_pool_stats(made, &statistics, NULL) == DLRS_OK);
-  EXPECT(statistics.live_blocks == (uint64_t)live);
-  EXPECT(statistics.live_nbytes + statistics.cached_nbytes <= 4096 || options.limit_nbytes == 0);
-  EXPECT(dlrs_pool_trim(made, 0, NULL) == DLRS_OK);
-  dlrs_pool_release(made);
-  for (i = 0; i < count; ++i) {
-    if (tensors[i] != NULL) put(w, tensors[i], hash_of(&tensors[i]->dl_tensor), 0);
-  }
-}
+/* ---- Texts, errors -------------------------------------------------------------------------*/
 
 static void text(worker *w) {
   char name[64], printed[200];
@@ -823,7 +780,7 @@ static void fork_one(worker *w) {
 static void *work(void *argument) {
   static void (*const operations[])(worker *) = {make,   make,      wrap,      wrap, import, drop,
                                                  retain, hand_over, hand_over, view, view,   copy,
-                                                 copy,   duplicate, as_bytes,  cast, pool,   text,
+                                                 copy,   duplicate, as_bytes,  cast,   text,
                                                  attach, attach,    convert,   convert,
                                                  refused, import_legacy, set_allocator, fork_one};
   const int kinds = (int)(sizeof operations / sizeof *operations);
@@ -863,11 +820,8 @@ static worker workers[THREADS_MAX];
 
 static void round_of(int threads, double seconds) {
   pthread_t ids[THREADS_MAX];
-  dlrs_pool *shared = NULL;
   int i;
-  CHECK(dlrs_pool_create(NULL, &shared, NULL) == DLRS_OK);
   for (i = 0; i < threads; ++i) {
-    workers[i].pool = shared;
     workers[i].until = now() + seconds;
     CHECK(pthread_create(&ids[i], NULL, work, &workers[i]) == 0);
   }
@@ -877,7 +831,6 @@ static void round_of(int threads, double seconds) {
     exchange[i].tensor = NULL;
   }
   CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
-  dlrs_pool_release(shared);
   malloc_trim(0);
 }
 

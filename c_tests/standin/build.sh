@@ -17,7 +17,7 @@ link_face() { # link_face OBJECTS FACE FOLDER FLAGS...
     shift 3
     mkdir -p "$folder"
     ${CXX:-g++} -shared -o "$folder/$(face_name "$face")" "$objects/$face.o" "$objects/core.o" \
-        "$objects/memory.o" "$objects/queue.o" "$objects/launch.o" \
+        "$objects/memory.o" "$objects/queue.o" "$objects/ptx.o" \
         "-Wl,-soname,$(face_name "$face")" "$@" -lpthread
 }
 if [ "$1" = --drop ]; then
@@ -37,9 +37,9 @@ for name in core memory queue cuda; do
     ${CC:-gcc} -std=gnu11 $flags -c "$here/$name.c" -o "$objects/$name.o" || exit 1
 done
 for version in 5 6 7; do
-    ${CC:-gcc} -std=gnu11 $flags -DSTANDIN_HIP=$version -c "$here/hip.c" -o "$objects/hip$version.o" || exit 1
+    ${CC:-gcc} -std=gnu11 $flags -DSTANDIN_HIP=$version "-DPTX=\"$here/../../crates/gpu/src/kernels.ptx\"" -c "$here/hip.c" -o "$objects/hip$version.o" || exit 1
 done
-${CXX:-g++} -std=c++17 -g -O2 -fPIC -fvisibility=hidden "$@" -c "$here/launch.cpp" -o "$objects/launch.o" || exit 1
+${CXX:-g++} -std=c++17 -g -O2 -ftree-vectorize -fPIC -fvisibility=hidden "$@" -c "$here/ptx.cpp" -o "$objects/ptx.o" || exit 1
 for face in cuda hip5 hip6 hip7; do
     link_face "$objects" $face "$out/$face" "$@" || exit 1
 done

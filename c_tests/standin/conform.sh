@@ -5,7 +5,7 @@
 root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
-"$1" "$2" "$root/src/device/gpu/kernels.ptx" >"$work/here" || { echo "0 passed, 1 failed"; exit 1; }
+"$1" "$2" "$root/crates/gpu/src/kernels.ptx" >"$work/here" || { echo "0 passed, 1 failed"; exit 1; }
 diff "$3" "$work/here" >"$work/difference"
 failed=$(grep -c '^<' "$work/difference")
 passed=$(($(grep -c . "$3") - failed))

@@ -137,7 +137,7 @@ static void defaults(void) {
     set.memory[i] = (size_t)1 << 30;
     for (j = 0; j < STANDIN_DEVICES_MAX; ++j) set.peers[i][j] = i != j;
   }
-  set.pools = set.managed = set.concurrent = set.free_waits = set.launch = 1;
+  set.pools = set.managed = set.concurrent = set.free_waits = 1;
 }
 
 __attribute__((constructor)) static void loaded(void) { defaults(); }
@@ -186,7 +186,6 @@ static int change(int what, long a, long b, const char *text) {
   case STANDIN_FREE_WAITS: set.free_waits = (int)a; return 0;
   case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
   case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
-  case STANDIN_LAUNCH: set.launch = (int)a; return 0;
   case STANDIN_FORGIVE: stats.violations = a; return 0;
   case STANDIN_RUN: return run(a);
   case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);

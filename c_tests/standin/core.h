@@ -110,7 +110,7 @@ typedef struct settings {
   int version, devices, peers[STANDIN_DEVICES_MAX][STANDIN_DEVICES_MAX];
   size_t memory[STANDIN_DEVICES_MAX];
   long seed, delay, hang, fault_after, fault_code, exiting;
-  int pools, managed, concurrent, free_waits, pageable, unknown_is_ok, launch;
+  int pools, managed, concurrent, free_waits, pageable, unknown_is_ok;
 } settings;
 extern settings set;
 extern standin_stats_t stats;
@@ -157,7 +157,7 @@ typedef struct block {
   unsigned char *map;             /* with its red zones; NULL for registered memory */
   unsigned char *map_bytes;
   unsigned char *alias;           /* its address for kernels, if that differs */
-  unsigned char *alias_map, *before; /* its pages; while a kernel runs: the original */
+  unsigned char *alias_map;       /* its pages */
   size_t alias_mapped;
   size_t nbytes, mapped;
   int kind, device;
@@ -173,11 +173,10 @@ int memory_free(void *address, unsigned kinds); /* kinds: 1 << kind */
 int memory_register(void *address, size_t nbytes);
 int memory_unregister(void *address);
 block *block_of(const void *address);        /* the live block that contains the address */
-block *block_seen(const void *address); /* the same by its address for kernels */
+block *block_seen(const void *address);      /* the same by its address for kernels */
 int memory_seen(const block *self, const context *from); /* whether kernels of a context reach it */
 int freed_before(const void *address);       /* a block that is no longer live contained it */
 void block_drop(block *self);
-void memory_open(const context *from, int on); /* memory that its kernels may access */
 void memory_check(void);
 void memory_lose(uint64_t context);
 size_t memory_used(int device);
@@ -225,14 +224,11 @@ void wait_for_block(block *self);
 int run(long operations);
 void drop_work(void);
 
-void image_leave(char *source, unsigned families); /* HIP's, of the kernels */
 int image_check(const char *text);
 int module_new(const void *image, void **out);
 int module_destroy(void *handle);
 int module_function(void *module, const char *name, void **out);
 void module_lose(uint64_t context);
-/* The size of a kernel's one argument. */
-extern size_t standin_argument_size(const char *kernel) __attribute__((weak));
 
 /* Handles are numbers that are not valid pointers. */
 enum { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, GRAPH };

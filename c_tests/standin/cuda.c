@@ -354,7 +354,6 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
     break;
   case 3:
     if (current() == NULL || !memory_seen(it, current())) return (CUresult)E_VALUE;
-    if (it->alias != NULL) address = (CUdeviceptr)(uintptr_t)(it->alias + ((unsigned char *)ADDRESS(address) - it->address));
     memcpy(bytes, &address, 8);
     break;
   case 4:

@@ -83,6 +83,35 @@ EXPORT hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t which, in
   ANSWER(code);
 }
 
+/* Each device is of another architecture. */
+static const char *gpu_name(int device) {
+  return device % 2 ? "gfx1100" : "gfx90a:sramecc+:xnack-";
+}
+
+#ifndef VENDOR_HEADERS
+/* hipDeviceProp_t: a name first, the architecture's name somewhere behind it. */
+static hipError_t properties(void *out, int device) {
+  if (out == NULL) return (hipError_t)E_VALUE;
+  if (!is_device(device)) return (hipError_t)E_DEVICE;
+  memset(out, 0, 792);
+  strcpy(out, "stand-in, not hardware (gfx0)");
+  strcpy((char *)out + (STANDIN_HIP < 6 ? 396 : 1160), gpu_name(device));
+  return (hipError_t)OK;
+}
+
+EXPORT hipError_t hipGetDeviceProperties(void *out, int device) {
+  ENTER(0);
+  ANSWER(properties(out, device));
+}
+
+#if STANDIN_HIP >= 6
+EXPORT hipError_t hipGetDevicePropertiesR0600(void *out, int device) {
+  ENTER(0);
+  ANSWER(properties(out, device));
+}
+#endif
+#endif
+
 EXPORT hipError_t hipDeviceCanAccessPeer(int *out, int device, int peer) {
   ENTER(0);
   OUTPUT(out);
@@ -429,7 +458,11 @@ EXPORT hipError_t hipEventSynchronize(hipEvent_t event) {
 EXPORT hipError_t hipModuleLoadData(hipModule_t *out, const void *image) {
   ENTER(CURRENT | UNSAFE);
   OUTPUT(out);
-  ANSWER(module_new(image, (void **)out));
+  if (image == NULL) return (hipError_t)E_VALUE;
+  char for_gpu[64];
+  if (sscanf(image, "STANDIN-HIP %63s", for_gpu) != 1) return (hipError_t)E_IMAGE;
+  if (strcmp(for_gpu, gpu_name(device_get())) != 0) return (hipError_t)209; /* no binary for it */
+  ANSWER(module_new(strchr(image, '\n') + 1, (void **)out));
 }
 
 EXPORT hipError_t hipModuleUnload(hipModule_t module) {
@@ -455,11 +488,16 @@ EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t kernel, unsigned int gx, u
 
 /* ---- Compiling at run time ------------------------------------------------------------------*/
 
-/* The "code" is a marker and the source. hiprtc: 1 no memory, 3 invalid input, 4 bad program. */
+/* The "code" is the architecture and what NVRTC made of kernels.cu, without the kernels that the given
+ * source lacks or that are not requested.
+ * hiprtc: 1 no memory, 3 invalid input, 4 bad program, 6 the source does not compile. */
+#ifndef VENDOR_HEADERS
+__asm__(".section .rodata\nshipped_ptx: .incbin \"" PTX "\"\n.byte 0\n.text\n");
+#endif
+extern const char shipped_ptx[] __attribute__((visibility("hidden")));
 struct _hiprtcProgram {
-  char *code;
+  char *source, *code;
   size_t nbytes;
-  int compiled;
 };
 
 #define ENTER_RTC(like) CALL(hiprtcResult, like)
@@ -474,17 +512,26 @@ EXPORT hiprtcResult hiprtcCreateProgram(hiprtcProgram *out, const char *source, 
   if (source == NULL || headers < 0) return (hiprtcResult)3;
   hiprtcProgram made = calloc(1, sizeof *made);
   if (made == NULL) return (hiprtcResult)1;
-  made->nbytes = strlen(source) + 13;
-  made->code = malloc(made->nbytes);
-  if (made->code == NULL) {
+  made->source = malloc(strlen(source) + 1);
+  if (made->source == NULL) {
     free(made);
     return (hiprtcResult)1;
   }
-  memcpy(made->code, "STANDIN-HIP\n", 12);
-  memcpy(made->code + 12, source, made->nbytes - 12);
+  strcpy(made->source, source);
   ++stats.modules; /* freed by hiprtcDestroyProgram */
   *out = made;
   DONE(hiprtcResult, OK);
+}
+
+/* Whether a kernel is of the requested families: between #if and #endif of the source. */
+static int requested(const char *source, const char *kernel, unsigned families) {
+  static const char start[] = "#if DLRS_KERNELS & ";
+  char call[64];
+  snprintf(call, sizeof call, " %.*s(", (int)strcspn(kernel, "("), kernel);
+  const char *family = source, *found = strstr(source, call);
+  if (found == NULL) return 0;
+  for (const char *at = source; (at = strstr(at, start)) && at < found; ++at) family = at;
+  return (families & strtoul(family + sizeof start - 1, NULL, 10)) != 0;
 }
 
 EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char **options) {
@@ -494,27 +541,41 @@ EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const
   /* Older versions compile C++14 by default. */
   unsigned families = ~0u;
   int standard = 14;
+  char for_gpu[64] = "";
   for (int i = 0; i < count; ++i) {
     sscanf(options[i], "-std=c++%d", &standard);
     sscanf(options[i], "-DDLRS_KERNELS=%u", &families);
+    sscanf(options[i], "--gpu-architecture=%63s", for_gpu);
   }
-  if (standard < 17) return (hiprtcResult)6; /* HIPRTC_ERROR_COMPILATION */
-  image_leave(program->code, families);
-  program->compiled = 1;
+  /* Without an architecture hiprtc asks the development package's libamdhip64.so for one. */
+  if (standard < 17 || for_gpu[0] == '\0') return (hiprtcResult)6;
+  program->code = malloc(sizeof for_gpu + strlen(shipped_ptx) + 16);
+  if (program->code == NULL) return (hiprtcResult)1;
+  char *to = program->code + sprintf(program->code, "STANDIN-HIP %s\n", for_gpu);
+  static const char entry[] = ".visible .entry ";
+  for (const char *at = shipped_ptx, *next; at != NULL; at = next) {
+    next = strstr(at + 1, entry);
+    size_t nbytes = next ? (size_t)(next - at) : strlen(at);
+    if (at != shipped_ptx && !requested(program->source, at + sizeof entry - 1, families)) continue;
+    memcpy(to, at, nbytes);
+    to += nbytes;
+  }
+  *to = '\0';
+  program->nbytes = (size_t)(to - program->code) + 1;
   DONE(hiprtcResult, OK);
 }
 
 EXPORT hiprtcResult hiprtcGetCodeSize(hiprtcProgram program, size_t *out) {
   ENTER_RTC(EARLY);
   OUT(hiprtcResult, out);
-  if (program == NULL || !program->compiled) return (hiprtcResult)4;
+  if (program == NULL || !program->code) return (hiprtcResult)4;
   *out = program->nbytes;
   DONE(hiprtcResult, OK);
 }
 
 EXPORT hiprtcResult hiprtcGetCode(hiprtcProgram program, char *code) {
   ENTER_RTC(EARLY);
-  if (program == NULL || code == NULL || !program->compiled) return (hiprtcResult)4;
+  if (program == NULL || code == NULL || !program->code) return (hiprtcResult)4;
   memcpy(code, program->code, program->nbytes);
   DONE(hiprtcResult, OK);
 }
@@ -522,6 +583,7 @@ EXPORT hiprtcResult hiprtcGetCode(hiprtcProgram program, char *code) {
 EXPORT hiprtcResult hiprtcDestroyProgram(hiprtcProgram *program) {
   ENTER_RTC(EARLY | RELEASES);
   if (program == NULL || *program == NULL) return (hiprtcResult)4;
+  free((*program)->source);
   free((*program)->code);
   free(*program);
   *program = NULL;

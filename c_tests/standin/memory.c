@@ -39,8 +39,8 @@ block *block_of(const void *address) {
 block *block_seen(const void *address) {
   const unsigned char *byte = address;
   for (int i = 0; i < count; ++i) {
-    const unsigned char *alias = live[i]->alias;
-    if (alias && byte >= alias && byte < alias + live[i]->nbytes) return live[i];
+    const unsigned char *seen = live[i]->alias ? live[i]->alias : live[i]->address;
+    if (byte >= seen && byte < seen + live[i]->nbytes) return live[i];
   }
   return NULL;
 }
@@ -77,18 +77,13 @@ static int add(block *self) {
   return OK;
 }
 
-/* Assigns an address for kernels that differs from the host's, at the same offset within a page. */
-static int see(block *self, int file, size_t into) {
-  size_t room = self->alias_mapped = pages(into + self->nbytes);
-  self->alias_map = mmap(NULL, room + 2 * PAGE, PROT_NONE,
+/* HIP: reserves another address for kernels than the host's, at the same offset within a page. */
+static int see(block *self, size_t into) {
+  if (!is_hip) return OK;
+  self->alias_map = mmap(NULL, self->alias_mapped = pages(into + self->nbytes), PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (self->alias_map == MAP_FAILED) return E_NOMEM;
-  if (file >= 0 && mmap(self->alias_map + PAGE, room, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) ==
-                       MAP_FAILED) {
-    return E_NOMEM;
-  }
-  self->alias = self->alias_map + PAGE + into;
-  return OK;
+  self->alias = self->alias_map + into;
+  return self->alias_map == MAP_FAILED ? E_NOMEM : OK;
 }
 
 /* Maps a block: a red page, the block at the end of its pages, a red page. */
@@ -107,7 +102,7 @@ static int map(block *self) {
     return E_NOMEM;
   }
   size_t before = room - reach;
-  int code = is_hip && self->kind == PINNED ? see(self, file, before) : OK;
+  int code = self->kind == PINNED ? see(self, before) : OK;
   close(file);
   if (code != OK) return code;
   self->address = self->map + PAGE + before;
@@ -171,7 +166,7 @@ void memory_check(void) {
 /* A block that pending work uses stays mapped: the mistake was counted already. */
 static void forget(block *old) {
   if (old->map != NULL) munmap(old->map, old->mapped + 2 * PAGE);
-  if (old->alias != NULL) munmap(old->alias_map, old->alias_mapped + 2 * PAGE);
+  if (old->alias != NULL) munmap(old->alias_map, old->alias_mapped);
   if (!old->in_use) free(old);
 }
 
@@ -229,7 +224,7 @@ int memory_register(void *address, size_t nbytes) {
   context *here = current();
   self->device = here ? here->device : 0;
   self->context = here ? context_base(here) : 0;
-  int code = see(self, -1, (uintptr_t)address % PAGE);
+  int code = see(self, (uintptr_t)address % PAGE);
   if (code == OK) code = add(self);
   if (code != OK) free(self);
   return code;
@@ -248,33 +243,6 @@ int memory_unregister(void *address) {
 void memory_lose(uint64_t owner) {
   for (int i = count; i-- > 0;) {
     if (live[i]->context == owner) block_drop(live[i]);
-  }
-}
-
-/* Registered memory is mapped at both addresses while a kernel runs. */
-static void mirror(block *self, int on) {
-  if (on) {
-    self->before = malloc(self->nbytes);
-    if (self->before == NULL) abort();
-    memcpy(self->before, self->address, self->nbytes);
-    memcpy(self->alias, self->address, self->nbytes);
-    return;
-  }
-  for (size_t i = 0; i < self->nbytes; ++i) {
-    if (self->alias[i] != self->before[i]) self->address[i] = self->alias[i];
-  }
-  free(self->before);
-}
-
-void memory_open(const context *from, int on) {
-  int prot = on ? PROT_READ | PROT_WRITE : PROT_NONE;
-  for (int i = 0; i < count; ++i) {
-    block *self = live[i];
-    if (self->kind == REGISTERED && !on) mirror(self, on);
-    if (self->alias != NULL) mprotect(self->alias_map + PAGE, self->alias_mapped, prot);
-    if (self->kind == REGISTERED && on) mirror(self, on);
-    if (self->kind != DEVICE_MEMORY || !memory_seen(self, from)) continue;
-    mprotect(self->map + PAGE, self->mapped, prot);
   }
 }
 

@@ -1,15 +1,14 @@
 /* Streams and events. Enqueued work stays in its stream until a call waits or queries; then steps
  * run in any order that the rules of streams allow. */
 #include "core.h"
+#include "program.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE };
-enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, ARGUMENT = 1024, MAX_PITCH = 2147483647 };
+enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, MAX_PITCH = 2147483647 };
 
 /* A point in a stream's work, shared by the event, the step that reaches it and its waiters. */
 typedef struct mark {
@@ -23,10 +22,11 @@ typedef struct op {
   copy2d copy;
   mark *mark;
   block *uses[8]; /* must not be freed before */
-  int used, strays; /* a kernel's argument is an address that its device cannot access */
-  char kernel[64];
-  unsigned size[6];
-  unsigned char argument[ARGUMENT];
+  int used;
+  program *program;
+  int kernel; /* its number in the program */
+  unsigned blocks;
+  unsigned char argument[PROGRAM_ARGUMENT];
 } op;
 
 typedef struct capture {
@@ -441,24 +441,43 @@ int free_enqueue(void *address, void *handle) {
 
 typedef struct module {
   uint64_t handle, context;
-  char *text;
+  program *program;
 } module;
 typedef struct kernel {
   uint64_t handle, module, context;
-  char name[64];
+  program *program;
+  int number;
 } kernel;
-enum { MODULES = 64, KERNELS = 1024 };
+enum { MODULES = 64, KERNELS = 1024, TEXTS = 256 };
 static module modules[MODULES];
 static kernel kernels[KERNELS];
 
 /* PTX 7.y came with CUDA 11.y, 8.y with 12.y, 9.y with 13.y. */
 int image_check(const char *text) {
-  if (is_hip) return strncmp(text, "STANDIN-HIP\n", 12) == 0 ? OK : E_IMAGE;
   const char *line = strstr(text, ".version ");
   if (line == NULL || strstr(text, ".target ") == NULL) return E_IMAGE;
   int major = (int)strtol(line + 9, (char **)&line, 10);
   int minor = (int)strtol(line + 1, NULL, 10);
-  return (major + 4) * 1000 + minor * 10 > set.version ? 222 : OK;
+  return !is_hip && (major + 4) * 1000 + minor * 10 > set.version ? 222 : OK;
+}
+
+/* The program of a text, which is parsed once and kept for work that outlives its module. */
+static program *program_of(const char *text) {
+  static struct {
+    char *text;
+    program *of;
+  } known[TEXTS];
+  char wrong[200];
+  for (int i = 0; i < TEXTS; ++i) {
+    if (known[i].text != NULL && strcmp(known[i].text, text) == 0) return known[i].of;
+    if (known[i].text != NULL) continue;
+    program *made = program_new(text, wrong);
+    if (made == NULL) return violation("%s", wrong), NULL;
+    known[i].text = malloc(strlen(text) + 1);
+    if (known[i].text != NULL) strcpy(known[i].text, text);
+    return known[i].of = made;
+  }
+  return NULL;
 }
 
 int module_new(const void *image, void **out) {
@@ -466,10 +485,8 @@ int module_new(const void *image, void **out) {
   int code = image_check(image);
   for (int i = 0; code == OK && i < MODULES; ++i) {
     if (modules[i].handle != 0) continue;
-    size_t nbytes = strlen(image) + 1;
-    modules[i].text = malloc(nbytes);
-    if (modules[i].text == NULL) return E_NOMEM;
-    memcpy(modules[i].text, image, nbytes);
+    modules[i].program = program_of(image);
+    if (modules[i].program == NULL) return 218; /* CUDA_ERROR_INVALID_PTX */
     modules[i].handle = handle_new(MODULE);
     modules[i].context = context_base(current());
     ++stats.modules;
@@ -490,7 +507,6 @@ static void module_end(module *self) {
   for (int i = 0; i < KERNELS; ++i) {
     if (kernels[i].module == self->handle) memset(&kernels[i], 0, sizeof kernels[i]);
   }
-  free(self->text);
   memset(self, 0, sizeof *self);
   --stats.modules;
 }
@@ -508,52 +524,19 @@ void module_lose(uint64_t owner) {
   }
 }
 
-/* The requested families of kernels: the others are blanked between #if and #endif. */
-void image_leave(char *source, unsigned families) {
-  static const char start[] = "#if DLRS_KERNELS & ", end[] = "#endif";
-  for (char *at = source; (at = strstr(at, start)) != NULL;) {
-    unsigned long family = strtoul(at + sizeof start - 1, NULL, 10);
-    char *last = strstr(at, end);
-    if (last == NULL) return;
-    if (!(families & family)) memset(at, ' ', (size_t)(last - at));
-    at = last;
-  }
-}
-
-/* Whether the text contains the name as a word followed by an opening parenthesis. */
-static int has_kernel(const char *text, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = text; length > 0 && (at = strstr(at, name)) != NULL; ++at) {
-    const char *after = at + length;
-    while (*after == ' ' || *after == '\n') ++after;
-    if (*after == '(' && at > text && strchr(" \t\n*", at[-1])) return 1;
-  }
-  return 0;
-}
-
 int module_function(void *handle, const char *name, void **out) {
   module *self = module_of((uint64_t)(uintptr_t)handle);
   if (self == NULL) return E_HANDLE;
-  if (name == NULL || strlen(name) >= sizeof kernels[0].name) return E_VALUE;
-  if (!has_kernel(self->text, name)) return E_NOT_FOUND;
+  if (name == NULL) return E_VALUE;
+  int number = program_kernel(self->program, name);
+  if (number < 0) return E_NOT_FOUND;
   for (int i = 0; i < KERNELS; ++i) {
     if (kernels[i].handle != 0) continue;
-    kernels[i].handle = handle_new(FUNCTION);
-    kernels[i].module = self->handle;
-    kernels[i].context = self->context;
-    strcpy(kernels[i].name, name);
+    kernels[i] = (kernel){handle_new(FUNCTION), self->handle, self->context, self->program, number};
     *out = (void *)(uintptr_t)kernels[i].handle;
     return OK;
   }
   return E_NOMEM;
-}
-
-static int size_refused(const unsigned size[6]) {
-  for (int i = 0; i < 6; ++i) {
-    if (size[i] == 0) return 1;
-  }
-  return size[1] > 65535 || size[2] > 65535 || size[0] > 2147483647 || size[3] > 1024 ||
-         size[4] > 1024 || size[5] > 64 || (uint64_t)size[3] * size[4] * size[5] > 1024;
 }
 
 int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void **args) {
@@ -566,58 +549,42 @@ int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void *
   /* A green context's streams are the primary one's, which has the modules. */
   uint64_t base = context_base(on->context);
   if (context_base(current()) != base || it->context != base) return E_HANDLE;
-  if (size_refused(size) || args == NULL || args[0] == NULL) return E_VALUE;
-  size_t nbytes = standin_argument_size ? standin_argument_size(it->name) : 0;
-  if (nbytes > ARGUMENT) return E_VALUE;
+  /* The kernels are for blocks of one size, in one dimension. */
+  const unsigned shape[5] = {1, 1, PROGRAM_THREADS, 1, 1};
+  if (size[0] == 0 || size[0] > 2147483647 || memcmp(size + 1, shape, sizeof shape) != 0) return E_VALUE;
+  if (args == NULL || args[0] == NULL) return E_VALUE;
   op *work = op_new(KERNEL);
   if (work != NULL) {
-    strcpy(work->kernel, it->name);
-    memcpy(work->size, size, sizeof work->size);
-    memcpy(work->argument, args[0], nbytes);
-    for (size_t at = 0; at + 8 <= nbytes; at += 8) {
+    work->program = it->program;
+    work->kernel = it->number;
+    work->blocks = size[0];
+    memcpy(work->argument, args[0], PROGRAM_ARGUMENT);
+    for (size_t at = 0; at < PROGRAM_ARGUMENT; at += 8) {
       void *word;
       memcpy(&word, work->argument + at, sizeof word);
-      block *seen = block_seen(word), *known = block_of(word);
+      block *seen = block_seen(word);
       if (seen != NULL) use(work, seen->address);
-      use(work, word);
-      /* The first two are source and destination. */
-      work->strays |= at < 16 && seen == NULL && (known == NULL || known->alias != NULL);
     }
   }
   return enqueue(on, work);
 }
 
-static sigjmp_buf landing;
-static void fell(int number) {
-  (void)number;
-  siglongjmp(landing, 1);
+/* Memory as kernels of a context see it. */
+static int reached(void *from, uint64_t at, program_range *found) {
+  block *it = block_seen((void *)(uintptr_t)at);
+  if (it == NULL || !memory_seen(it, from)) return 0;
+  found->low = (uint64_t)(uintptr_t)(it->alias ? it->alias : it->address);
+  found->high = found->low + it->nbytes;
+  found->bytes = it->bytes;
+  return 1;
 }
 
 /* Runs a kernel; its fault becomes the device's error, not the host's. */
 static int kernel_run(stream *on, op *work) {
-  struct sigaction action, segv, bus;
-  void *args[1] = {work->argument};
-  const unsigned *s = work->size;
-  volatile int code = OK;
-  if (!set.launch) return OK;
-  if (work->strays) {
-    violation("kernel %s is given an address of the host's", work->kernel);
-    return E_ILLEGAL_ADDRESS;
-  }
-  if (standin_launch == NULL) return 98;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = fell;
-  action.sa_flags = SA_NODEFER;
-  memory_open(on->context, 1);
-  sigaction(SIGSEGV, &action, &segv);
-  sigaction(SIGBUS, &action, &bus);
-  if (sigsetjmp(landing, 1) != 0) code = E_ILLEGAL_ADDRESS;
-  else if (standin_launch(work->kernel, s[0], s[1], s[2], s[3], s[4], s[5], args) != 0) code = 98;
-  sigaction(SIGSEGV, &segv, NULL);
-  sigaction(SIGBUS, &bus, NULL);
-  memory_open(on->context, 0);
-  if (code != OK) violation("kernel %s faulted with %d", work->kernel, code);
-  return code;
+  const char *wrong =
+      program_run(work->program, work->kernel, work->blocks, work->argument, reached, on->context);
+  if (wrong != NULL) violation("a kernel is stopped: %s", wrong);
+  return wrong != NULL ? E_ILLEGAL_ADDRESS : OK;
 }
 
 /* ---- Executing ------------------------------------------------------------------------------*/

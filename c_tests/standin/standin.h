@@ -45,7 +45,6 @@ enum standin_what {
   STANDIN_FREE_WAITS,  /* whether freeing memory waits for work that uses it: a (0: it is a fault) */
   STANDIN_PAGEABLE,    /* copies from and to pageable memory: 0 as late as possible, 1 at once */
   STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 returns "unregistered" */
-  STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are that many */
   STANDIN_FORGIVE,     /* sets the number of violations to a */
   STANDIN_CONCURRENT,  /* whether the host may use managed memory while a device works: a */
@@ -84,12 +83,6 @@ const char *standin_violation(void);
 void *standin_bytes(const void *device_address);
 /* The names of the calls since the count was last reset, one per line; at most n bytes. */
 size_t standin_log(char *text, size_t n);
-
-/* ---- Between the stand-in and launch.cpp ----------------------------------------------------*/
-
-/* Runs a kernel; its memory is accessible meanwhile. 0, or -1: no such kernel. */
-__attribute__((weak)) int standin_launch(const char *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                   unsigned by, unsigned bz, void **args);
 
 #pragma GCC visibility pop
 

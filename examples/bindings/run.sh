@@ -14,7 +14,7 @@ done
 python=$("$here/../python/venv.sh" "$here/../python/requirements.txt" "$here/requirements.txt")
 ask() { "$python" -c "import sysconfig; print(sysconfig.$1)"; }
 headers=$(ask 'get_paths()["include"]') suffix=$(ask 'get_config_var("EXT_SUFFIX")')
-if [ ! -e "$headers/Python.h" ]; then
+if [ ! -e "$crates/headers/Python.h" ]; then
   echo "bindings: not run, because Python.h is missing (Debian: apt-get install python3-dev)"
   exit 0
 fi

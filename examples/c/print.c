@@ -1,4 +1,4 @@
-/* Print any tensor: values as NumPy prints them, whatever the dtype, the strides, the length. */
+/* Print any tensor, whatever its dtype, its strides, its length. */
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // The examples of docs/cpp.md, topic by topic.
 #include <dlpack/dlpack_rs.hpp>
-#include <dlpack/dlpack_rs_device.hpp>
 
 #include <iostream>
 #include <memory>
@@ -95,26 +94,6 @@ static void copies() {
   std::cout << half << '\n' << plain[1] << ' ' << equal << ' ' << t.max_diff(dense) << '\n';
 }
 
-static void devices() {
-  // [quote:devices]
-  Pool pool = Pool::make(PoolOptions().with(&dlrs_pool_options::limit_nbytes, 1 << 20));
-  for (int i = 0; i < 3; ++i) {
-    Tensor scratch = Tensor::make<double>({100}, cpu(), pool.options());
-    scratch.fill(i);
-  }
-  std::cout << pool.stats().hits << " blocks reused\n";
-  if (nothrow::Devices::count(kDLCUDA).value_or(0) > 0) {
-    Stream stream = Stream::make(cuda());
-    Tensor near = Tensor::make<float>({1000}), far = near.to_device(cuda());
-    CopyOptions options;
-    options.flags = DLRS_COPY_ASYNC;
-    options.dst_stream = stream.get();
-    near.copy_to(far, options);
-    stream.sync();  // before `near` may change or go
-  }
-  // [/quote]
-}
-
 int main() try {
   memory();
   DLManagedTensorVersioned *foreign = give(Tensor::from(std::vector<double>{1, 2, 3, 4}, {2, 2}));
@@ -125,7 +104,6 @@ int main() try {
   errors();
   views();
   copies();
-  devices();
   return 0;
 } catch (const std::exception &error) {
   std::cerr << error.what() << '\n';

@@ -123,7 +123,7 @@ class Tensor:
         call(lib.dlrs_validate_managed, self.pointer, level)
 
     def describe(self):
-        """One line about the tensor, then its values as NumPy prints them."""
+        """One line about the tensor, then its values."""
         nbytes = c_size_t()
         call(lib.dlrs_managed_to_string, self.pointer, None, None, 0, byref(nbytes))
         text = create_string_buffer(nbytes.value + 1)

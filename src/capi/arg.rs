@@ -540,6 +540,7 @@ pub unsafe fn text<'a>(text: *const core::ffi::c_char, arg: Arg) -> Result<&'a c
 ///
 /// # Safety
 /// `values` is NULL or points to `ndim` readable values.
+#[inline]
 pub unsafe fn values(
     values: *const i64,
     ndim: usize,

@@ -4,9 +4,9 @@ use core::mem::{MaybeUninit, offset_of};
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_given};
-use crate::device::plugged::dlrs_backend;
-use crate::device::registry;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_NONE, Status::*};
+use crate::plugged::dlrs_backend;
+use crate::registry;
 
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_backend {

@@ -10,7 +10,7 @@ use super::error::{dlrs_error, dlrs_status, run, run_given};
 use super::names::write_text;
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
-use crate::device::cpu::{Parallel, ParallelFor};
+use crate::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;

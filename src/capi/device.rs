@@ -6,10 +6,10 @@ use core::ptr::NonNull;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run, run_given};
 use crate::abi::*;
-use crate::device::backend::{Backend, Pointer};
-use crate::device::{gpu, registry};
+use crate::backend::{Backend, Pointer};
 use crate::device_type;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
+use crate::registry;
 use crate::tensor::alloc;
 
 /// What a driver reports about an address.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
 ) -> dlrs_status {
     run("dlrs_driver_path_set", error, || {
         // SAFETY: a text that stays, by the caller's word.
-        unsafe { gpu::set_path(device_type, path) }
+        unsafe { registry::set_driver_path(device_type, path) }
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))
     })
 }

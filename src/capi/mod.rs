@@ -72,7 +72,6 @@ pub mod exchange;
 pub mod names;
 pub mod notation;
 pub mod overlap;
-pub mod pool;
 #[cfg(feature = "print")]
 pub mod print;
 #[cfg(feature = "module")]

@@ -12,7 +12,7 @@ use crate::print::{self, Description, Elements, PrintOptions};
 use crate::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
 
-/// How to print. A member that is 0 means NumPy's default.
+/// How much to print. A member that is 0 means its default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -23,10 +23,6 @@ pub struct dlrs_print_options {
     pub edge_items: u32,
     /// A tensor with more elements than this is large; 0 for 1000.
     pub threshold: u64,
-    /// Columns of a line; 0 for 75.
-    pub line_width: u32,
-    /// Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them.
-    pub precision: u32,
 }
 
 // SAFETY: plain data, u32 first.
@@ -44,8 +40,6 @@ unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Resul
     Ok(PrintOptions {
         threshold: if given.threshold == 0 { default.threshold } else { given.threshold },
         edge_items: or(given.edge_items, default.edge_items),
-        line_width: or(given.line_width, default.line_width),
-        precision: or(given.precision, default.precision),
     })
 }
 
@@ -88,7 +82,12 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
     text.write_str(">")
 }
 
-/// Describe a bare tensor, and print its values as NumPy does.
+/// Describe a bare tensor, and print its values as nested lists.
+///
+/// One line describes it; then each row is a line. Integers are decimal, truth values True and
+/// False, floats the shortest decimal numbers that are read back as the same float64 or float32;
+/// narrower floats are written like the float32 of the same value. Complex numbers are 1.0-2.0j;
+/// handles and elements of unknown dtypes are hexadecimal; "..." stands for what is left out.
 ///
 /// Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
 ///            line that describes the error instead of values.
@@ -104,7 +103,7 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
 ///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
 ///            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
 /// Threads:   any; no other thread writes the elements meanwhile.
-/// Source:    numpy.array2string with its default options.
+/// Source:    this library.
 ///
 /// # Safety
 /// See the preface.
@@ -139,7 +138,9 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
     })
 }
 
-/// Describe a versioned tensor, and print its values as NumPy does.
+/// Describe a versioned tensor, and print its values as nested lists.
+///
+/// The text is that of dlrs_tensor_to_string.
 ///
 /// Shape:     as dlrs_tensor_to_string.
 /// Bytes:     as dlrs_tensor_to_string.
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
 /// Flags:     its own.
 /// Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
 /// Threads:   any; no other thread writes the elements meanwhile.
-/// Source:    numpy.array2string with its default options.
+/// Source:    this library.
 ///
 /// # Safety
 /// See the preface.

@@ -5,9 +5,9 @@ use core::ptr::null_mut;
 
 use super::exchange::dlrs_managed_tensor_allocator;
 use crate::abi::*;
+use crate::module::{self, ModuleSlot, ModuleSlots, exchange};
 use crate::python::PyObject;
 use crate::python::exchange::current_work_stream;
-use crate::python::module::{self, ModuleSlot, ModuleSlots, exchange};
 
 struct Table(DLPackExchangeAPI);
 

@@ -10,6 +10,7 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::{Level, Level::*, Plain, Rules, Snapshot, of_legacy};
 
 /// A `dlrs_level` of C.
+#[inline]
 pub(super) fn level_of(level: i32) -> Result<Level> {
     const STRUCT: i32 = DLRS_LEVEL_STRUCT as i32;
     const LAYOUT: i32 = DLRS_LEVEL_LAYOUT as i32;

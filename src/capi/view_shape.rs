@@ -125,10 +125,11 @@ pub unsafe extern "C" fn dlrs_view_expand(
 ///
 /// Shape:     unchanged for elements of the same size; else the last axis must be dense and its
 ///            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
-///            uint8.
+///            uint8. Elements of 8 bits are all bytes that the last axis touches.
 /// Bytes:     the same; the result may be less aligned than its dtype.
 /// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
+/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+///            row has bits behind base's elements.
 /// Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
 ///            of the two is an opaque handle.
 ///            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number

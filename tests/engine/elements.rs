@@ -13,8 +13,8 @@ use dlpack_rs::abi::*;
 use dlpack_rs::capi::batch::dlrs_copy_from_bytes;
 use dlpack_rs::capi::cast::{dlrs_cast, dlrs_fill};
 use dlpack_rs::capi::copy::{DLRS_COPY_ALLOW_OVERLAP, dlrs_copy, dlrs_copy_options};
-use dlpack_rs::device::cpu::{Parallel, set_thresholds};
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::cpu::{Parallel, set_thresholds};
+use dlpack_rs::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, EXTENTS, Guarded, Random, Run, memory, strides, woven};
 use crate::{NEVER, SERIAL, each_level, ways};

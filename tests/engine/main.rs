@@ -2,10 +2,10 @@
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dlpack_rs::device::cpu::{
+use dlpack_rs::cpu::{
     Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_thresholds,
 };
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::plan::{Dim, Item, Plan};
 use model::{Case, Random, Run, case, memory};
 
 mod elements;

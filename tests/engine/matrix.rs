@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ptr::{without_provenance, without_provenance_mut};
 
-use dlpack_rs::device::cpu::{parts, set_thresholds};
-use dlpack_rs::device::plan::{Dim, Item};
+use dlpack_rs::cpu::{parts, set_thresholds};
+use dlpack_rs::plan::{Dim, Item};
 
 use crate::model::{Case, Random, memory};
 use crate::{NEVER, SERIAL, each_level};

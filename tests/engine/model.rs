@@ -1,15 +1,37 @@
 //! Random copies, an oracle that copies one bit at a time, and memory between guard pages.
 use std::alloc::{Layout, alloc_zeroed};
 
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::plan::{Dim, Item, Plan};
 
 const PAGE: usize = 4096;
 
 /// Carries out a plan.
 pub trait Run {
     /// # Safety
-    /// As for `dlpack_rs::device::cpu::copy`.
+    /// As for `dlpack_rs::cpu::copy`.
     unsafe fn run(&self, plan: &Plan);
+
+    /// As `run`, without access to the pages of both sides that are closed.
+    ///
+    /// # Safety
+    /// As for `run`; the content of closed pages is not needed.
+    unsafe fn run_within(&self, plan: &Plan, sides: [&Closed; 2]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { without(sides, || self.run(plan)) }
+    }
+}
+
+/// Works without access to what is closed.
+///
+/// # Safety
+/// Its content is not needed.
+pub unsafe fn without(sides: [&Closed; 2], work: impl FnOnce()) {
+    // SAFETY: guaranteed by the caller; what is closed is opened again.
+    unsafe {
+        sides.iter().for_each(|side| side.protect(libc::PROT_NONE));
+        work();
+        sides.iter().for_each(|side| side.protect(libc::PROT_READ | libc::PROT_WRITE));
+    }
 }
 
 pub struct Random(pub u64);
@@ -88,7 +110,7 @@ impl Guarded {
 }
 
 /// The pages of a tensor's memory without its elements: these are made inaccessible, too.
-struct Closed {
+pub struct Closed {
     start: usize,
     /// For each page from that on in which the memory starts.
     used: Vec<bool>,
@@ -109,6 +131,17 @@ impl Closed {
         let at = |bit: i64| (self.start % PAGE + (bit >> 3) as usize) / PAGE;
         let (first, last) = (at(bit), at(bit + bits - 1));
         self.used[first..=last].fill(true);
+    }
+
+    /// The range of the other pages that contains an address.
+    #[allow(dead_code)] // some tests close pages only
+    pub fn open_at(&self, at: usize) -> Option<std::ops::Range<usize>> {
+        let first = self.start & !(PAGE - 1);
+        let is_open = |page: usize| self.used.get(page).is_some_and(|used| *used);
+        let here = at.checked_sub(first)? / PAGE;
+        let end = (here..).find(|&page| !is_open(page))?;
+        let start = (0..here).rev().find(|&page| !is_open(page)).map_or(0, |page| page + 1);
+        (here < end).then(|| first + start * PAGE..first + end * PAGE)
     }
 
     /// # Safety
@@ -234,14 +267,11 @@ impl Case {
             writes.keep(d + 8 * dst_low, slot);
         });
         // SAFETY: both extents are mapped; the strides were made distinct; what is closed has no
-        // element, and is opened again.
+        // element.
         let plan = unsafe {
             let plan = self
                 .plan(src.as_ptr().add(src_low as usize), dst.as_mut_ptr().add(dst_low as usize));
-            [&reads, &writes].iter().for_each(|closed| closed.protect(libc::PROT_NONE));
-            by.run(&plan);
-            let open = libc::PROT_READ | libc::PROT_WRITE;
-            [&reads, &writes].iter().for_each(|closed| closed.protect(open));
+            by.run_within(&plan, [&reads, &writes]);
             plan
         };
         if let Some(at) = (0..dst.len()).find(|&i| dst[i] != expected[i]) {

@@ -1,7 +1,7 @@
 //! Compares the worked copies and rules of docs/engine.md with the op that the library chooses for
 //! a copy.
-use dlpack_rs::device::cpu::{level, parts};
-use dlpack_rs::device::plan::{Dim, Item, Plan};
+use dlpack_rs::cpu::{level, parts};
+use dlpack_rs::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, Random};
 use crate::{NEVER, SERIAL, ways};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the driver declarations of src/device/gpu with the vendors' headers.
+"""Compares the driver declarations of crates/gpu/src with the vendors' headers.
 
     declarations.py cuda|hip INCLUDE
 
@@ -20,7 +20,7 @@ GPU = Path(__file__).resolve().parents[2] / "src" / "device" / "gpu"
 HEADERS = {"cuda": ["cuda.h"], "hip": ["hip/hip_runtime_api.h", "hip/hiprtc.h"]}
 # NVIDIA's with the names that older programs are linked to.
 DEFINES = {"cuda": "-D__CUDA_API_VERSION_INTERNAL", "hip": "-D__HIP_PLATFORM_AMD__"}
-# In the order of their members; the first is the name in src/device/gpu.
+# In the order of their members; the first is the name in crates/gpu/src.
 STRUCTS = {
     "cuda": {
         "Copy2d": ("CUDA_MEMCPY2D", "srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch "
@@ -37,7 +37,7 @@ STRUCTS = {
 # Missing from older headers. AMD's run-time compiler has a separate header.
 LATE = {"cuStreamGetDevice", "cuStreamGetGreenCtx", "cuMemcpyBatchAsync", "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM",
         "CUmemcpyAttributes_st", "CUDA_ERROR_CDP_NOT_SUPPORTED", "CUDA_ERROR_CDP_VERSION_MISMATCH",
-        "hipStreamGetDevice", "hipMemoryTypeManaged"}
+        "hipStreamGetDevice", "hipMemoryTypeManaged", "hipGetDevicePropertiesR0600"}
 # The codes that codes.rs distinguishes. One without an AMD name has NVIDIA's name only.
 CODES = """
 1 CUDA_ERROR_INVALID_VALUE hipErrorInvalidValue

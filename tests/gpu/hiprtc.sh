@@ -47,7 +47,7 @@ try() { # try RELEASE LIBRARY PACKAGE...
   [ -e "$loader" ] || loader=$at/root/lib64/ld-linux-x86-64.so.2
   for gpu in gfx900 gfx90a gfx942 gfx1030 gfx1100; do
     if "$loader" --library-path "$folder:/usr/lib/x86_64-linux-gnu" "$python" \
-      tests/gpu/compile_hip.py "$folder/$library" src/device/gpu/kernels.cu "$gpu"; then
+      tests/gpu/compile_hip.py "$folder/$library" crates/gpu/src/kernels.cu "$gpu"; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))

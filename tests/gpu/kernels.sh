@@ -5,7 +5,7 @@
 # in Debian's libamdhip64-5.
 set -u
 CDPATH='' cd "$(dirname "$0")/../.." || exit 1
-gpu=src/device/gpu venv=target/gpu-venv passed=0 failed=0
+gpu=crates/gpu/src venv=target/gpu-venv passed=0 failed=0
 result() { # result STATUS WHAT
   if [ "$1" -eq 0 ]; then passed=$((passed + 1)); echo "pass  $2"
   else failed=$((failed + 1)); echo "FAIL  $2"; fi

@@ -5,8 +5,8 @@
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
 run in a separate process; a crash is recorded, and the rest continues in a new one. Outcomes are
-compared with expected.txt, which --bless rewrites; a run of all systems writes results.json and
-from it docs/interop.md. A system that cannot be installed counts as failed.
+compared with those in results.json. --bless writes those of the systems that ran, and so does a run
+of all systems as expected; docs/interop.md is made of it. A system that cannot be installed counts as failed.
 --fast: the systems that `make test` runs, without environments that take long to install. --tidy:
 environments are removed after use, which needs at most 10 GB instead of 23. --ci: as --tidy, with
 new environments and a time limit, after which systems are not run instead of failed; both write to
@@ -30,7 +30,6 @@ import report
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VENVS = Path(os.environ.get("INTEROP_VENVS", ROOT / "target" / "interop"))
-EXPECTED = HERE / "expected.txt"
 SECONDS = 300  # for all checks of a system
 PIP_SECONDS = 600  # for its environment
 CI_SECONDS = 25 * 60  # for all systems
@@ -140,7 +139,7 @@ def ending(code):
 
 
 def outcome(result, text):
-    """The part for expected.txt: without the wording of an error."""
+    """What is compared: without the wording of an error."""
     if result == "ok":
         return f"ok: {text}"
     return f"{result}: {text.split(':')[0]}" if text else result
@@ -170,15 +169,18 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
     if ci:
         shutil.rmtree(venvs)
-    if bless:
-        write_expected(results)
-    return conclude(results, counts, ci)
+    return conclude(results, counts, ci, bless)
 
 
-def conclude(results, counts, ci):
-    """Writes data and page, if complete, and prints the counts. Whether something failed."""
-    if sorted(results) == systems():
-        found = report.data(dict(sorted(results.items())), datetime.date.today())
+def conclude(results, counts, ci, bless):
+    """Writes data and page, and prints the counts. Whether something failed."""
+    complete = sorted(results) == systems()
+    if ci and complete or bless or complete and not counts[1]:
+        new = {name: {key: found[key] for key in ("version", "outcomes", "why") if key in found}
+               for name, found in results.items()
+               if ci or found["outcomes"] and not {"start", "time"} & found["outcomes"].keys()}
+        merged = new if ci else {**recorded(), **new}
+        found = report.data(dict(sorted(merged.items())), datetime.date.today())
         files = ((ROOT / "target/interop.json", ROOT / "target/interop.md") if ci else
                  (report.DATA, report.PAGE))
         for file, text in zip(files, (report.as_json(found), report.page(found))):
@@ -208,7 +210,7 @@ def why_not(venvs):
 
 
 def not_run(why, of=""):
-    """A line that tests/steps.sh parses."""
+    """A line that tests/steps.py parses."""
     print(f"interop{of}: not run, because {why}")
     return 0
 
@@ -243,27 +245,15 @@ def compare(name, found, bless, counts):
           flush=True)
 
 
+def recorded():
+    """{system: {version, outcomes}} of results.json"""
+    return json.loads(report.DATA.read_text())["systems"] if report.DATA.exists() else {}
+
+
 def read_expected():
-    """{system: {check: outcome}}"""
-    found = {}
-    for line in EXPECTED.read_text().splitlines() if EXPECTED.exists() else []:
-        if line.strip() and not line.startswith("#"):
-            name, check, known = line.split(" | ")
-            found.setdefault(name, {})[check] = known
-    return found
-
-
-def write_expected(results):
-    """Rewrites the file for the systems that ran; a Wrong outcome is never expected."""
-    found = read_expected()
-    for name, seen in results.items():
-        if seen["outcomes"] and not {"start", "time"} & seen["outcomes"].keys():
-            found[name] = {check: outcome(*said) for check, said in seen["outcomes"].items()
-                           if said[0] != "wrong"}
-    lines = ["# What each check of tests/interop says; rewritten by `run.py --bless`."]
-    for name in sorted(found):
-        lines += [f"{name} | {check} | {known}" for check, known in found[name].items()]
-    EXPECTED.write_text("\n".join(lines) + "\n")
+    """{system: {check: outcome}}; a Wrong outcome is never expected."""
+    return {name: {check: outcome(*said) for check, said in found["outcomes"].items()
+                   if said[0] != "wrong"} for name, found in recorded().items()}
 
 
 if __name__ == "__main__":

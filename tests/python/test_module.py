@@ -26,6 +26,7 @@ import dlpack_ctypes
 import py_module
 import pythons
 from dlpack_rs import abi
+from test_print import same_text
 from views import DTYPES, random_bytes, random_destination, random_view
 
 m = py_module.load()
@@ -197,7 +198,7 @@ def test_random_arrays_round_trip(seed):
     same(tensor, array)
     same(m.from_dlpack(tensor), array)
     assert tensor.tolist() == array.tolist() or array.dtype.kind in "fc"
-    assert repr(tensor).split("\n", 1)[1] == str(array)
+    same_text(repr(tensor).partition("\n")[2], array)
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu",
@@ -828,7 +829,7 @@ for wrong in [lambda: int(t), lambda: float(t), lambda: bool(t), lambda: 3 in t,
     except (TypeError, ValueError): pass
     else: raise AssertionError
 u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
-assert "[[0 1 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
+assert "[[0, 1, 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
 assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()
 for bad in [lambda: t[2], lambda: t["a"], lambda: m.Tensor(), lambda: t.reshape(7)]:
     try: bad()
@@ -868,4 +869,4 @@ def test_pairs_of_bfloat16_are_complex_numbers():
     tensor[:] = m.from_numpy(numbers.view("c8"))
     assert bits.tobytes() == numbers.astype(ml_dtypes.bfloat16).tobytes()
     tensor[:] = 1.5 - 2j
-    assert tensor[:2].tolist() == [1.5 - 2j, 1.5 - 2j] and "1.5-2.j" in repr(tensor[:2])
+    assert tensor[:2].tolist() == [1.5 - 2j, 1.5 - 2j] and "1.5-2.0j" in repr(tensor[:2])

@@ -12,7 +12,7 @@ from dlpack_rs.abi import _declarations as header
 # The bytes behind every pointer: no struct of ours, and no struct size, is valid.
 BAD = 0x09
 OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_options",
-                  "dlrs_pool_options", "dlrs_print_options", "dlrs_py_import_options",
+                  "dlrs_print_options", "dlrs_py_import_options",
                   "dlrs_py_error_options", "c_ulong", "c_size_t")
 # Others that may be NULL, by index. An array of extents is required where its count is nonzero.
 OPTIONAL = {
@@ -30,8 +30,8 @@ NEEDED = {
     "dlrs_fill": {2}, "dlrs_pointer_device": {2}, "dlrs_stream_destroy": {2},
     "dlrs_event_destroy": {2}, "dlrs_event_record": {2}, "dlrs_event_wait": {2},
     "dlrs_event_sync": {2}, "dlrs_event_query": {2}, "dlrs_mem_register_host": {2},
-    "dlrs_mem_unregister_host": {2}, "dlrs_pool_trim": {1}, "dlrs_pool_set_limit": {1},
-    "dlrs_pool_stats": {1}, "dlrs_exchange_api_from_type": {1},
+    "dlrs_mem_unregister_host": {2},
+    "dlrs_exchange_api_from_type": {1},
     "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1}, "dlrs_py_wrap": {3},
     "dlrs_py_export_desc": {3},
 }

@@ -1,6 +1,7 @@
-"""The library's text equals NumPy's."""
+"""The library's text, read back, is the tensor again: the same nesting, the same bits."""
 
 import ctypes
+import re
 
 import ml_dtypes
 import numpy as np
@@ -9,11 +10,41 @@ import pytest
 from views import DTYPES, random_bytes, random_view
 
 
+def number(text, dtype):
+    """What a number's text says; float32 is not read as a float64 that is rounded again."""
+    if dtype.kind == "b":
+        return {"True": True, "False": False}[text]
+    if dtype.kind in "iu":
+        return int(text)
+    if dtype.kind == "c":
+        parts = complex(text)
+        return np.array([parts.real, parts.imag]).astype(f"f{dtype.itemsize // 2}").view(dtype)[0]
+    return np.float64(text) if dtype == np.float64 else np.float32(text)
+
+
+def read(text, dtype):
+    """Nested lists of numbers, and of `...`."""
+    words = re.sub(r"[^][,\s]+", lambda word: f"of({word[0]!r})", text)
+    return eval(words, {"of": lambda word: ... if word == "..." else number(word, dtype)})
+
+
+def bits(array):
+    """The bytes; NaNs are all alike."""
+    if array.dtype.kind in "fc":
+        array = np.ascontiguousarray(array).reshape(-1).view(f"f{array.real.itemsize}")
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+    return array.tobytes()
+
+
+def same_text(text, array):
+    found = np.array(read(text, array.dtype), array.dtype)
+    assert found.shape == (array.shape if array.size else (0,))
+    assert bits(found) == bits(array)
+
+
 def check(dlpack, array):
-    expected = str(array)
-    text = dlpack.from_dlpack(array).describe()
-    head, _, values = text.partition("\n")
-    assert values == expected, head
+    head, _, values = dlpack.from_dlpack(array).describe().partition("\n")
+    same_text(values, array)
     assert f"dtype={array.dtype.name}" in head and f"shape={array.shape}" in head
 
 
@@ -21,26 +52,18 @@ def check(dlpack, array):
 def test_random_bits(dlpack, dtype):
     rng = np.random.default_rng(21)
     for _ in range(60):
-        shape = tuple(rng.integers(0, 6, rng.integers(0, 5)))
-        check(dlpack, random_bytes(rng, shape, dtype))
+        check(dlpack, random_bytes(rng, tuple(rng.integers(0, 6, rng.integers(0, 5))), dtype))
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "fc"], ids=str)
 def test_common_numbers(dlpack, dtype):
-    rng = np.random.default_rng(22)
-    special = np.array([0.0, -0.0, 1, -1, 0.1, 1 / 3, 1e-8, 1e8, 1e16, 123456.789, 5e-324, 65504,
-                        np.nan, np.inf, -np.inf, 1e4, 99999.5, 0.00012345])
+    common = np.array([0.0, -0.0, 1, -1, 0.1, 1 / 3, 1e-8, 1e8, 1e16, 123456.789, 5e-324, 65504,
+                       np.nan, np.inf, -np.inf, 1e4, 99999.5, 0.00012345])
     with np.errstate(all="ignore"):
-        for _ in range(150):
-            values = rng.choice(special, rng.integers(0, 9))
-            if rng.random() < 0.5:
-                values = np.round(rng.normal(0, 10.0 ** rng.integers(-4, 6), values.shape),
-                                  rng.integers(0, 5))
-            array = values.astype(dtype)
-            if dtype.kind == "c":
-                array = array + 1j * rng.permutation(array)
-                array = array.astype(dtype)
-            check(dlpack, array)
+        check(dlpack, common.astype(dtype))
+        if dtype.kind == "c":
+            pairs = np.array(np.meshgrid(common, common)).T.reshape(-1, 2)
+            check(dlpack, pairs.astype(f"f{dtype.itemsize // 2}").view(dtype))
 
 
 def test_views(dlpack):
@@ -51,13 +74,20 @@ def test_views(dlpack):
 
 @pytest.mark.parametrize("shape", [(1000,), (1001,), (5000,), (40, 40), (7, 300), (300, 7),
                                    (12, 12, 12), (3, 2, 500), (2000, 1), (1, 2000), (0, 2000),
-                                   (1,) * 12, (2,) * 11])
+                                   (1,) * 12, (2,) * 11, (6, 6, 6, 6), (7, 7, 7, 7)])
 def test_large_arrays_are_summarised(dlpack, shape):
-    rng = np.random.default_rng(24)
-    for dtype in ("i4", "f8", "f4", "?", "c8"):
-        array = (rng.normal(0, 100, shape)).astype(dtype)
-        check(dlpack, array)
-        check(dlpack, array.T)
+    def edges(rows):
+        if not isinstance(rows, list):
+            return rows
+        if len(rows) > 6:
+            rows = [*rows[:3], ..., *rows[-3:]]
+        return [edges(row) for row in rows]
+
+    array = np.arange(np.prod(shape)).reshape(shape)
+    for array in (array, array.T):
+        text = dlpack.from_dlpack(array).describe().partition("\n")[2]
+        wanted = edges(array.tolist()) if array.size > 1000 else array.tolist()
+        assert read(text, array.dtype) == (wanted if array.size else [])
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu",
@@ -69,7 +99,5 @@ def test_small_floats_have_the_values_of_ml_dtypes(dlpack, name):
         tensor = dlpack.empty((chunk.size,), name)
         ctypes.memmove(tensor.address, chunk.ctypes.data, chunk.nbytes)
         with np.errstate(invalid="ignore"):
-            expected = chunk.view(dtype).astype(np.float64)
-        got = np.array(str(tensor).replace("[", " ").replace("]", " ").split(), np.float64)
-        # Eight digits are printed, as NumPy does.
-        assert np.allclose(got, expected, rtol=1e-6, atol=1e-8, equal_nan=True)
+            wanted = chunk.view(dtype).astype(np.float32)
+        same_text(str(tensor), wanted)

@@ -6,6 +6,7 @@ import doctest
 import gc
 import os
 import pickle
+import re
 import subprocess
 import sys
 import weakref
@@ -91,6 +92,38 @@ def test_pickles_keep_their_buffer():
     assert pickle.loads(pickle.dumps(packed)).tolist() == [1, 2, 3] and packed.nbytes == 2
 
 
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize("readonly", [False, True])
+def test_older_pickles_copy_bytes_once(protocol, readonly):
+    """They keep bytes, which pickle copies once, and no writable tensor shares their memory."""
+    array = np.arange(6.0)
+    array.flags.writeable = not readonly
+    rebuild, (kept, *rest) = m.from_dlpack(array).__reduce_ex__(protocol)
+    assert type(kept) is bytes
+    t = rebuild(kept, *rest)
+    assert t.readonly is readonly
+    assert (t.data_ptr == np.frombuffer(kept).ctypes.data) is readonly
+    if not readonly:
+        t[:] = 0
+    assert kept == array.tobytes()
+
+
+def test_large_memory_is_asked_for_in_huge_pages():
+    maps = Path("/proc/self/smaps")
+    if not maps.exists() or "VmFlags" not in maps.read_text() or not os.path.exists(
+            "/sys/kernel/mm/transparent_hugepage"):
+        pytest.skip("the system has no huge pages on request")
+    t = m.empty(8 << 20, dtype="uint8")
+    for memory in (t, np.frombuffer(t.tobytes(), np.uint8)):
+        address, asked = m.from_dlpack(memory).data_ptr, set()
+        for line in maps.read_text().splitlines():
+            if found := re.match("([0-9a-f]+)-([0-9a-f]+) ", line):
+                inside = int(found[1], 16) <= address < int(found[2], 16)
+            elif inside and line.startswith("VmFlags:"):
+                asked.update(line.split())
+        assert "hg" in asked
+
+
 @pytest.mark.parametrize("kind, words, arguments", [
     (ValueError, "bytes", (b"abc", "uint8", (4,), (1,), 0)),
     (ValueError, "bytes", (b"abcd", "int32", (2,), (1,), 0)),
@@ -103,6 +136,8 @@ def test_pickles_keep_their_buffer():
     (ValueError, "DATA_NULL|bytes", (b"", "uint8", (1,), (1,), 0)),
     (ValueError, "dtype", (b"abcd", "uint9", (1,), (1,), 0)),
     (ValueError, "gaps", (np.zeros(8, "u1")[::2], "uint8", (4,), (2,), 0)),
+    (ValueError, "bytes", (b"abc", "uint8", (4,), (1,), 2)),
+    (TypeError, "int", (b"abcd", "uint8", (4,), (1,), "2")),
     (TypeError, "five", (b"abcd",)),
     (AttributeError, "__dlpack__", ("abcd", "uint8", (1,), (1,), 0)),
 ])
@@ -119,7 +154,8 @@ def test_rebuilt_elements_that_overlap_are_read_only(name):
         shape = [int(n) for n in rng.integers(0, 4, ndim)]
         strides = [int(n) for n in rng.integers(-3, 5, ndim)]
         try:
-            t = m.Tensor._rebuild(bytearray(64), name, shape, strides, 0)
+            memory, flags = ((bytearray(64), 0), (bytes(64), 2))[rng.integers(2)]
+            t = m.Tensor._rebuild(memory, name, shape, strides, flags)
         except (ValueError, BufferError):
             kinds.add("refused")
             continue

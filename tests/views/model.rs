@@ -104,10 +104,11 @@ impl Model {
             .chunks(last.max(1) as usize)
             .all(|row| row.windows(2).all(|pair| pair[1] - pair[0] == item));
         let total = last as i128 * item;
-        if !dense || total % to as i128 != 0 {
+        // The last byte may have other bits, too.
+        if !dense || to != 8 && total % to as i128 != 0 {
             return None;
         }
-        let count = total / to as i128;
+        let count = (total + to as i128 - 1) / to as i128;
         let rows = self.bits.chunks(last.max(1) as usize);
         let bits = rows.flat_map(|row| (0..count).map(move |i| row[0] + i * to as i128)).collect();
         let mut shape = outer.to_vec();

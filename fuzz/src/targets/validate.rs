@@ -355,8 +355,6 @@ fn check_texts(world: &World, reader: &mut Reader) {
         struct_size: size_of::<dlrs_print_options>() as u32,
         edge_items: reader.below(5) as u32,
         threshold: reader.below(64) as u64,
-        line_width: reader.below(128) as u32,
-        precision: reader.below(20) as u32,
     };
     let capacity = reader.below(256);
     // SAFETY: elements are readable; the rule passes a buffer of that capacity.

@@ -481,64 +481,17 @@ class dlrs_pointer_info(Structure):
         ("nbytes", c_uint64)]
 
 
-class dlrs_pool_options(Structure):
-    """Options of a pool. All members but `struct_size` may be 0.
-
-    struct_size: `sizeof(dlrs_pool_options)`.
-    device: The device of the pool; {0, 0} for the CPU.
-    limit_nbytes: Most bytes to allocate from `base`, in use and cached together; 0 for no
-        limit. Block sizes count; the library's own memory adds each block's alignment.
-    base: Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read
-        during the call; `alloc`, `free` and `context` are kept until the pool and its last
-        block are freed.
-    """
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("device", DLDevice),
-        ("limit_nbytes", c_uint64),
-        ("base", POINTER(dlrs_allocator))]
-
-
-class dlrs_pool_statistics(Structure):
-    """State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
-    quarter, above 256 bytes.
-
-    struct_size: `sizeof(dlrs_pool_statistics)`.
-    live_nbytes: Bytes in use.
-    live_blocks: Blocks in use.
-    cached_nbytes: Bytes cached for reuse.
-    cached_blocks: Blocks cached for reuse.
-    hits: Requests served from the cache.
-    misses: Requests passed to `base`, failed ones included.
-    limit_nbytes: The limit, 0 for none.
-    """
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("live_nbytes", c_uint64),
-        ("live_blocks", c_uint64),
-        ("cached_nbytes", c_uint64),
-        ("cached_blocks", c_uint64),
-        ("hits", c_uint64),
-        ("misses", c_uint64),
-        ("limit_nbytes", c_uint64)]
-
-
 class dlrs_print_options(Structure):
-    """How to print. A member that is 0 means NumPy's default.
+    """How much to print. A member that is 0 means its default.
 
     struct_size: `sizeof(dlrs_print_options)`.
     edge_items: Elements printed at each edge of a dimension of a large tensor; 0 for 3.
     threshold: A tensor with more elements than this is large; 0 for 1000.
-    line_width: Columns of a line; 0 for 75.
-    precision: Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of
-        them.
     """
     _fields_ = [
         ("struct_size", c_uint32),
         ("edge_items", c_uint32),
-        ("threshold", c_uint64),
-        ("line_width", c_uint32),
-        ("precision", c_uint32)]
+        ("threshold", c_uint64)]
 
 
 class dlrs_py_kind(Structure):
@@ -979,13 +932,6 @@ FUNCTIONS = {
     "dlrs_peer_access_set": (c_int32, DLDevice, DLDevice, c_int32, POINTER(dlrs_error)),
     "dlrs_pointer_device": (c_int32, c_int32, c_void_p, POINTER(dlrs_pointer_info),
         POINTER(dlrs_error)),
-    "dlrs_pool_allocator": (POINTER(dlrs_allocator), c_void_p),
-    "dlrs_pool_create": (c_int32, POINTER(dlrs_pool_options), POINTER(c_void_p),
-        POINTER(dlrs_error)),
-    "dlrs_pool_release": (None, c_void_p),
-    "dlrs_pool_set_limit": (c_int32, c_void_p, c_uint64, POINTER(dlrs_error)),
-    "dlrs_pool_stats": (c_int32, c_void_p, POINTER(dlrs_pool_statistics), POINTER(dlrs_error)),
-    "dlrs_pool_trim": (c_int32, c_void_p, c_uint64, POINTER(dlrs_error)),
     "dlrs_py_capsule_consume": (c_int32, c_void_p, c_uint64,
         POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
     "dlrs_py_capsule_new_legacy_take": (c_int32, POINTER(POINTER(DLManagedTensor)),

@@ -631,79 +631,19 @@ class dlrs_pointer_info(Structure):
         nbytes: int | c_uint64 = ...,
     ) -> None: ...
 
-class dlrs_pool_options(Structure):
-    """Options of a pool. All members but `struct_size` may be 0."""
-    struct_size: _CField[c_uint32, int, int | c_uint32]
-    """`sizeof(dlrs_pool_options)`."""
-    device: _CField[DLDevice, DLDevice, DLDevice]
-    """The device of the pool; {0, 0} for the CPU."""
-    limit_nbytes: _CField[c_uint64, int, int | c_uint64]
-    """Most bytes to allocate from `base`, in use and cached together; 0 for no limit. Block sizes
-    count; the library's own memory adds each block's alignment.
-    """
-    base: _Member[dlrs_allocator]
-    """Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read during the
-    call; `alloc`, `free` and `context` are kept until the pool and its last block are freed.
-    """
-    def __init__(
-        self,
-        struct_size: int | c_uint32 = ...,
-        device: DLDevice = ...,
-        limit_nbytes: int | c_uint64 = ...,
-        base: _Pointer[dlrs_allocator] | Array[dlrs_allocator] | None = ...,
-    ) -> None: ...
-
-class dlrs_pool_statistics(Structure):
-    """State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
-    quarter, above 256 bytes.
-    """
-    struct_size: _CField[c_uint32, int, int | c_uint32]
-    """`sizeof(dlrs_pool_statistics)`."""
-    live_nbytes: _CField[c_uint64, int, int | c_uint64]
-    """Bytes in use."""
-    live_blocks: _CField[c_uint64, int, int | c_uint64]
-    """Blocks in use."""
-    cached_nbytes: _CField[c_uint64, int, int | c_uint64]
-    """Bytes cached for reuse."""
-    cached_blocks: _CField[c_uint64, int, int | c_uint64]
-    """Blocks cached for reuse."""
-    hits: _CField[c_uint64, int, int | c_uint64]
-    """Requests served from the cache."""
-    misses: _CField[c_uint64, int, int | c_uint64]
-    """Requests passed to `base`, failed ones included."""
-    limit_nbytes: _CField[c_uint64, int, int | c_uint64]
-    """The limit, 0 for none."""
-    def __init__(
-        self,
-        struct_size: int | c_uint32 = ...,
-        live_nbytes: int | c_uint64 = ...,
-        live_blocks: int | c_uint64 = ...,
-        cached_nbytes: int | c_uint64 = ...,
-        cached_blocks: int | c_uint64 = ...,
-        hits: int | c_uint64 = ...,
-        misses: int | c_uint64 = ...,
-        limit_nbytes: int | c_uint64 = ...,
-    ) -> None: ...
-
 class dlrs_print_options(Structure):
-    """How to print. A member that is 0 means NumPy's default."""
+    """How much to print. A member that is 0 means its default."""
     struct_size: _CField[c_uint32, int, int | c_uint32]
     """`sizeof(dlrs_print_options)`."""
     edge_items: _CField[c_uint32, int, int | c_uint32]
     """Elements printed at each edge of a dimension of a large tensor; 0 for 3."""
     threshold: _CField[c_uint64, int, int | c_uint64]
     """A tensor with more elements than this is large; 0 for 1000."""
-    line_width: _CField[c_uint32, int, int | c_uint32]
-    """Columns of a line; 0 for 75."""
-    precision: _CField[c_uint32, int, int | c_uint32]
-    """Most digits after the decimal point; 0 for 8. A 0-d tensor is printed with all of them."""
     def __init__(
         self,
         struct_size: int | c_uint32 = ...,
         edge_items: int | c_uint32 = ...,
         threshold: int | c_uint64 = ...,
-        line_width: int | c_uint32 = ...,
-        precision: int | c_uint32 = ...,
     ) -> None: ...
 
 class dlrs_py_kind(Structure):
@@ -3001,7 +2941,9 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor, const dlrs_print_options *options, char *buffer, size_t capacity, size_t *nbytes, dlrs_error *error);
 
-        Describe a versioned tensor, and print its values as NumPy does.
+        Describe a versioned tensor, and print its values as nested lists.
+
+        The text is that of dlrs_tensor_to_string.
 
         Shape:     as dlrs_tensor_to_string.
         Bytes:     as dlrs_tensor_to_string.
@@ -3010,7 +2952,7 @@ class _Library:
         Flags:     its own.
         Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
         Threads:   any; no other thread writes the elements meanwhile.
-        Source:    numpy.array2string with its default options.
+        Source:    this library.
 
         Safety:
         See the preface.
@@ -3320,130 +3262,6 @@ class _Library:
 
         Safety:
         See the preface; data is not dereferenced.
-        """
-    def dlrs_pool_allocator(self, pool: _Address, /) -> _Pointer[dlrs_allocator]:
-        """const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
-
-        Return a pool's allocator, for dlrs_alloc_options or dlrs_allocator_set.
-
-        Ownership: the pool's; valid until the pool is released.
-        Errors:    none: NULL for NULL, which is the default wherever an allocator is passed.
-        Threads:   any.
-        Source:    this library.
-
-        Safety:
-        See the preface.
-        """
-    def dlrs_pool_create(
-        self,
-        options: _Ref[dlrs_pool_options],
-        out: _Ref[c_void_p],
-        error: _Ref[dlrs_error],
-        /,
-    ) -> int:
-        """dlrs_status dlrs_pool_create(const dlrs_pool_options *options, dlrs_pool **out, dlrs_error *error);
-
-        Create a pool: an allocator that caches freed blocks for the next request.
-
-        Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
-                   256-byte alignment; the same size and alignment reuse each other's blocks. A request
-                   that would exceed options->limit_nbytes, or that base fails, first frees cached
-                   blocks, then fails; one that is above the limit alone frees none. The pool itself
-                   takes about 28 KiB, and 16 bytes per block.
-        Device:    options->device; requests for another one fail. Device memory is never accessed.
-        Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
-                   dlrs_pool_allocator(*out) return to the pool.
-        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
-                   DLRS_STRUCT_SIZE: options or options->base.
-                   DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
-                   DLRS_NOMEM: no memory. On any error *out is NULL.
-        Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
-                   then run at once too. A forked child may use it if it may use base; blocks that other
-                   threads were allocating or freeing are leaked there.
-        Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
-
-        Safety:
-        See the preface.
-        """
-    def dlrs_pool_release(self, pool: _Address, /) -> None:
-        """void dlrs_pool_release(dlrs_pool *pool);
-
-        Release a pool.
-
-        Ownership: the pointer is invalid afterwards, and so is its allocator for new tensors: if
-                   dlrs_allocator_set has it, set another one first. Cached blocks are freed now. Blocks
-                   in use stay valid; they return to base when they are freed, the pool with the last of
-                   them.
-                   NULL does nothing.
-        Errors:    none.
-        Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
-        Source:    this library.
-
-        Safety:
-        See the preface; a second release cannot be detected.
-        """
-    def dlrs_pool_set_limit(
-        self,
-        pool: _Address,
-        limit_nbytes: int | c_uint64,
-        error: _Ref[dlrs_error],
-        /,
-    ) -> int:
-        """dlrs_status dlrs_pool_set_limit(dlrs_pool *pool, uint64_t limit_nbytes, dlrs_error *error);
-
-        Limit what a pool allocates from its base.
-
-        Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
-                   limit are freed now. Blocks in use may exceed it: they return to base when they are
-                   freed, and requests fail with DLRS_NOMEM, until enough are.
-        Ownership: blocks in use are not affected.
-        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
-        Threads:   any; a concurrent request may still use the previous limit.
-        Source:    this library.
-
-        Safety:
-        See the preface.
-        """
-    def dlrs_pool_stats(
-        self,
-        pool: _Address,
-        out: _Ref[dlrs_pool_statistics],
-        error: _Ref[dlrs_error],
-        /,
-    ) -> int:
-        """dlrs_status dlrs_pool_stats(const dlrs_pool *pool, dlrs_pool_statistics *out, dlrs_error *error);
-
-        Return the state and counters of a pool.
-
-        Ownership: out->struct_size is set by the caller; the other members are written, those that only
-                   a newer version has, with 0.
-        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
-                   Nothing is written then.
-        Threads:   any; under concurrent use the numbers are no atomic snapshot.
-        Source:    this library.
-
-        Safety:
-        See the preface.
-        """
-    def dlrs_pool_trim(
-        self,
-        pool: _Address,
-        keep_nbytes: int | c_uint64,
-        error: _Ref[dlrs_error],
-        /,
-    ) -> int:
-        """dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
-
-        Free cached blocks of a pool until at most keep_nbytes remain.
-
-        Bytes:     0 frees all; the largest blocks are freed first.
-        Ownership: blocks in use are not affected.
-        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
-        Threads:   any; blocks that other threads free meanwhile may stay too.
-        Source:    cudaMemPoolTrimTo has the same meaning.
-
-        Safety:
-        See the preface.
         """
     def dlrs_ready_record(
         self,
@@ -4121,7 +3939,12 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_tensor_to_string(const DLTensor *tensor, uint64_t flags, const dlrs_print_options *options, char *buffer, size_t capacity, size_t *nbytes, dlrs_error *error);
 
-        Describe a bare tensor, and print its values as NumPy does.
+        Describe a bare tensor, and print its values as nested lists.
+
+        One line describes it; then each row is a line. Integers are decimal, truth values True and
+        False, floats the shortest decimal numbers that are read back as the same float64 or float32;
+        narrower floats are written like the float32 of the same value. Complex numbers are 1.0-2.0j;
+        handles and elements of unknown dtypes are hexadecimal; "..." stands for what is left out.
 
         Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
                    line that describes the error instead of values.
@@ -4137,7 +3960,7 @@ class _Library:
                    DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
                    DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
         Threads:   any; no other thread writes the elements meanwhile.
-        Source:    numpy.array2string with its default options.
+        Source:    this library.
 
         Safety:
         See the preface.
@@ -4488,10 +4311,11 @@ class _Library:
 
         Shape:     unchanged for elements of the same size; else the last axis must be dense and its
                    extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
-                   uint8.
+                   uint8. Elements of 8 bits are all bytes that the last axis touches.
         Bytes:     the same; the result may be less aligned than its dtype.
         Ownership: the caller owns *out, which keeps base alive.
-        Flags:     base's without IS_COPIED, which base loses too.
+        Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+                   row has bits behind base's elements.
         Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
                    of the two is an opaque handle.
                    DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number

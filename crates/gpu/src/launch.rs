@@ -1,0 +1,233 @@
+//! Kernels: each family's module is loaded once per device, into its primary context.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
+
+use super::context::Current;
+use super::copy::Place;
+use super::driver::{Device, Driver, Ptr, Vendor};
+use super::kernels::{CUDA, Family, ROCM};
+use super::launches::Launches;
+use super::{cuda, given, hiprtc, rocm};
+use crate::error::{Error, Result, Status::*};
+use crate::plan::{Dim, Item, Plan};
+use crate::platform;
+use dlpack_device::backend::{Lack, unsupported};
+
+/// A kernel of a device: its name, and the driver's handle after its first use.
+pub struct Kernel {
+    name: AtomicPtr<c_char>,
+    function: AtomicPtr<c_void>,
+}
+
+impl Kernel {
+    /// No kernel yet.
+    pub const fn new() -> Kernel {
+        let function = AtomicPtr::new(null_mut());
+        Kernel { name: AtomicPtr::new(null_mut()), function }
+    }
+
+    /// Whether this is the slot of a kernel; a free slot is claimed for it.
+    fn is(&self, name: &'static CStr) -> bool {
+        let mine = name.as_ptr().cast_mut();
+        match self.name.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
+            Ok(_) => true,
+            Err(other) => core::ptr::eq(other, mine),
+        }
+    }
+}
+
+/// The module with a family's kernels: not loaded yet, the driver's handle, or rejected by the
+/// driver, which is permanent.
+pub struct Module {
+    handle: AtomicPtr<c_void>,
+    refusal: AtomicI32,
+}
+
+/// Stored instead of a handle: rejected.
+const REFUSED: usize = 1;
+
+impl Module {
+    /// Not loaded yet.
+    pub const fn new() -> Module {
+        Module { handle: AtomicPtr::new(null_mut()), refusal: AtomicI32::new(0) }
+    }
+
+    /// The stored result.
+    fn found(&self) -> Option<Result<Ptr>> {
+        let handle = self.handle.load(Acquire);
+        match handle.addr() {
+            0 => None,
+            REFUSED => {
+                let error = Error::new(DLRS_UNSUPPORTED).driver(self.refusal.load(Relaxed));
+                Some(Err(error.detail("the driver has rejected the kernels before")))
+            }
+            _ => Some(Ok(handle)),
+        }
+    }
+
+    fn keep(&self, found: &Result<Ptr>) {
+        match found {
+            Ok(handle) => self.handle.store(*handle, Release),
+            // Other errors may be temporary.
+            Err(error)
+                if matches!(error.status(), DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
+            {
+                self.refusal.store(error.driver_code(), Relaxed);
+                self.handle.store(without_provenance_mut(REFUSED), Release);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl Driver {
+    /// Enqueues kernels that copy.
+    ///
+    /// # Safety
+    /// The device can access both sides, which stay allocated until the stream has completed the
+    /// work; the plan is simplified.
+    pub(super) unsafe fn kernel(&self, plan: &Plan, place: &Place) -> Result<()> {
+        let _primary = self.with_kernels(place.here, place.stream)?;
+        let plan = &self.seen(plan)?;
+        let device = self.device(place.here.ordinal)?;
+        for mut launch in Launches::new(plan) {
+            let function = self.function(device, launch.kernel)?;
+            let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+            let mut argument: Ptr = (&raw mut launch.args).cast();
+            // SAFETY: a kernel of this library and its only argument; the rest is guaranteed by the
+            // caller.
+            unsafe {
+                let arguments = &raw mut argument;
+                let stream = place.stream;
+                self.launch(function, gx, gy, gz, bx, by, bz, 0, stream, arguments, null_mut())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the primary context current, into which the kernels are loaded. They run on its
+    /// streams and on those of its green contexts, which share all but the multiprocessors with it.
+    /// The caller may destroy any other context at any time, with the modules in it.
+    fn with_kernels(&self, here: &Current, stream: Ptr) -> Result<Option<Current<'_>>> {
+        if here.is_primary()? {
+            return Ok(None);
+        }
+        if !self.is_green(stream)? {
+            return unsupported(Lack::COPIES);
+        }
+        self.enter_primary(here.ordinal).map(Some)
+    }
+
+    /// The plan with the addresses by which kernels of the current device access its sides: those
+    /// of registered memory may differ from the host's.
+    fn seen(&self, plan: &Plan) -> Result<Plan> {
+        let mut seen = *plan;
+        seen.src = self.seen_side(plan.src, plan, |dim| dim.src)?;
+        seen.dst = self.seen_side(plan.dst, plan, |dim| dim.dst)?.cast_mut();
+        Ok(seen)
+    }
+
+    fn seen_side(&self, first: *const u8, plan: &Plan, step: fn(&Dim) -> i64) -> Result<*const u8> {
+        let seen = self.seen_at(first)?;
+        if seen.addr() == first.addr() {
+            return Ok(first);
+        }
+        // The offset is the same for all of it, unless it spans two registrations.
+        let (unit, item) = match plan.item {
+            Item::Bytes(nbytes) => (1, nbytes as i64),
+            Item::Bits { width, dst_slot } => (8, (width.max(dst_slot) as i64 + 7) >> 3),
+        };
+        let (mut low, mut high) = (0i64, item - 1);
+        for dim in plan.dims.iter() {
+            let reach = (dim.n - 1).wrapping_mul(step(dim)) / unit;
+            *if reach < 0 { &mut low } else { &mut high } += reach;
+        }
+        for end in [low, high] {
+            let end = end as isize;
+            if self.seen_at(first.wrapping_offset(end))? != seen.wrapping_offset(end) {
+                return unsupported(Lack::COPIES);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The address by which kernels access the memory at an address of the host or owner.
+    fn seen_at(&self, data: *const u8) -> Result<*const u8> {
+        const PAGE: usize = 4096; // both have the same offset in a page
+        let seen = match self.vendor() {
+            Vendor::Cuda => cuda::device_address(self, data.cast())?,
+            Vendor::Rocm => rocm::device_address(self, data.cast())?,
+        };
+        match seen {
+            Some(seen) if (seen.addr() ^ data.addr()) & (PAGE - 1) == 0 => Ok(seen.cast()),
+            _ => unsupported(Lack::COPIES),
+        }
+    }
+
+    /// Whether the current device can load the first kernel of this plan.
+    pub(super) fn has_kernels(&self, here: &Current, stream: Ptr, plan: &Plan) -> bool {
+        let Some(launch) = Launches::new(plan).next() else { return false };
+        let loaded = || {
+            let _primary = self.with_kernels(here, stream)?;
+            self.function(self.device(here.ordinal)?, launch.kernel)
+        };
+        loaded().is_ok()
+    }
+
+    fn function(&self, device: &Device, name: &'static CStr) -> Result<Ptr> {
+        let place = device.kernels.iter().find(|kernel| kernel.is(name));
+        let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));
+        if function.is_null() {
+            let module = self.module(device, name)?;
+            // SAFETY: a loaded module; a valid output pointer.
+            unsafe { self.module_function(&mut function, module, name.as_ptr())? };
+            if let Some(kernel) = place {
+                kernel.function.store(function, Release);
+            }
+        }
+        Ok(function)
+    }
+
+    /// The module with a kernel. Concurrent threads load it once.
+    fn module(&self, device: &Device, kernel: &CStr) -> Result<Ptr> {
+        let family = Family::of(kernel.to_bytes());
+        let place = family.and_then(|family| device.modules.get(family.number()));
+        let (Some(family), Some(place)) = (family, place) else {
+            return unsupported(Lack::COPIES);
+        };
+        if let Some(found) = place.found() {
+            return found;
+        }
+        // A thread cancelled while it compiles would leave the lock locked.
+        platform::uncancelled(|| {
+            let _alone = self.loading.lock();
+            place.found().unwrap_or_else(|| {
+                let loaded = self.load(family);
+                place.keep(&loaded);
+                loaded
+            })
+        })
+    }
+
+    fn load(&self, family: Family) -> Result<Ptr> {
+        let _relaxed = self.relaxed();
+        let mut module = null_mut();
+        // SAFETY: an image for this driver; a valid output pointer.
+        unsafe {
+            match self.vendor() {
+                Vendor::Cuda => {
+                    let mut text = CUDA.text()?;
+                    family.leave(text.bytes());
+                    self.module_load(&mut module, text.as_ptr().cast())?;
+                }
+                Vendor::Rocm => {
+                    let code = hiprtc::compile(self, &ROCM.text()?, family)?;
+                    self.module_load(&mut module, code.image())?;
+                }
+            }
+        }
+        given(module).map(NonNull::as_ptr)
+    }
+}

@@ -1,0 +1,103 @@
+//! HIP only: a current device instead of contexts, and HIP's pointer attributes.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
+use super::Memory;
+use super::codes::INVALID_VALUE;
+use super::driver::Driver;
+use crate::error::{Result, Status::*};
+
+/// The oldest supported runtime: ROCm 5.0.
+pub const OLDEST: i32 = 50_000_000;
+/// The direction of a copy follows from the addresses.
+pub const BY_ADDRESS: i32 = 4; // hipMemcpyDefault
+
+const ROCM_6: i32 = 60_000_000;
+
+/// hipPointerAttribute_t, with room for fields of later versions.
+#[repr(C)]
+pub struct Attributes {
+    kind: i32,
+    device: i32,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+    is_managed: i32,
+    flags: u32,
+    room: [u64; 8],
+}
+
+/// hipDeviceProp_t of any version, whose members have moved; the first 256 bytes are the name.
+#[repr(C, align(16))]
+pub struct Properties([u8; 4096]);
+
+impl Properties {
+    /// Of the current device.
+    pub fn of_current(driver: &Driver) -> Result<Properties> {
+        let (mut it, mut device) = (Properties([0; 4096]), 0);
+        // SAFETY: valid output pointers, to a struct that is larger than any version's.
+        unsafe {
+            driver.get_device(&mut device)?;
+            match driver.hip_properties(&mut it, device) {
+                Err(error) if error.status() == DLRS_DRV_SYMBOL => {
+                    driver.hip_properties_5(&mut it, device)?;
+                }
+                answer => answer?,
+            }
+        }
+        Ok(it)
+    }
+
+    /// The name of the architecture with its features, such as "gfx90a:sramecc+:xnack-".
+    pub fn architecture(&self) -> impl Iterator<Item = u8> {
+        let from = self.0.windows(3).skip(256).position(|text| text == b"gfx");
+        let text = from.and_then(|from| self.0.get(256 + from..)).unwrap_or_default();
+        text.iter().copied().take_while(u8::is_ascii_graphic)
+    }
+}
+
+/// The kind and the device of memory; `None`: unknown to the runtime.
+pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+    Ok(attributes(driver, data)?.map(|(memory, it)| (memory, it.device)))
+}
+
+/// The address by which kernels access memory; `None`: they cannot. In some versions the runtime's
+/// two addresses are those of the allocation's start.
+pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
+    Ok(attributes(driver, data)?.and_then(|(memory, it)| match memory {
+        _ if it.device < 0 => None,
+        Memory::Pinned if it.device_pointer.is_null() => None,
+        Memory::Pinned if !it.host_pointer.is_null() => {
+            let apart = it.device_pointer.addr().wrapping_sub(it.host_pointer.addr());
+            Some(data.wrapping_byte_add(apart))
+        }
+        _ => Some(data),
+    }))
+}
+
+fn attributes(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, Attributes)>> {
+    let mut it = Attributes {
+        kind: -1,
+        device: -1,
+        device_pointer: null_mut(),
+        host_pointer: null_mut(),
+        is_managed: 0,
+        flags: 0,
+        room: [0; 8],
+    };
+    // SAFETY: an output struct that is large enough.
+    match unsafe { driver.hip_pointer(&mut it, data) } {
+        Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
+        answer => answer?,
+    }
+    // hipMemoryType: host, device, managed.
+    let kinds = if driver.version() < ROCM_6 { [0, 1, 4] } else { [1, 2, 3] };
+    let memory = match kinds.iter().position(|&kind| kind == it.kind) {
+        _ if it.is_managed != 0 => Memory::Managed,
+        Some(0) => Memory::Pinned,
+        Some(1) => Memory::Device,
+        Some(_) => Memory::Managed,
+        None => return Ok(None),
+    };
+    Ok(Some((memory, it)))
+}

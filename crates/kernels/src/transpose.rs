@@ -1,0 +1,504 @@
+//! Transposes of matrices, whose rows are dense in the source and whose columns are dense in the
+//! destination.
+//!
+//! Two macro-kernels call the micro-kernels of a level for blocks: `tiles` writes directly to the
+//! destination, or to a linear stage; `staged` is for data beyond the caches: it prefetches bands
+//! of source rows, and writes whole cache lines by non-temporal stores. If destination rows start
+//! at different offsets in a line, tiles are written to the stage, and from there whole lines to
+//! the destination; a partial line is carried over to the next band. Neither uses vectors: both are
+//! compiled once for all levels.
+use core::ptr::{null, null_mut};
+
+use crate::LINE;
+use crate::rows::Writer;
+use crate::side::{List, Side, Step};
+use crate::space::{BAND, STRIP, Space, TRANSPOSED};
+use crate::tile::{Block, Leave, MicroKernels, Permutations, Soon, elements, odd_columns};
+
+/// A matrix and its transpose.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    /// First element of the source.
+    pub src: *const u8,
+    /// First element of the destination.
+    pub dst: *mut u8,
+    /// The source's rows: the destination is dense in these loops.
+    pub rows: Side,
+    /// The destination's rows: the source is dense in these loops.
+    pub columns: Side,
+}
+
+/// How a matrix is transposed.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// Whether stores are non-temporal.
+    pub stream: bool,
+    /// Cache lines of a destination row that are written together, at most [`LINES_MOST`].
+    pub lines: usize,
+    /// Whether to use the stage: the output does not fit into L2.
+    pub stage: bool,
+    /// Number of matrices.
+    pub matrices: usize,
+    /// Their strides in the source and in the destination, in bytes.
+    pub next: [isize; 2],
+}
+
+/// Cache lines per destination row in the stage.
+pub const LINES_MOST: usize = 8;
+/// Largest element.
+pub const ELEMENT_MOST: usize = 64;
+/// Maximum bytes of contiguous destination rows that are written from the stage as one run.
+const JOINED: usize = 8 * LINE;
+/// Bytes of matrices that are written from it together: few, so that loads and stores interleave.
+const RUN: usize = TRANSPOSED / 4;
+/// Lines of a source row that are prefetched together: a power of two.
+const GROUP: usize = 4;
+
+/// The lists of `tiles`: first rows and columns, and their numbers.
+#[derive(Clone, Copy, PartialEq)]
+struct Listed {
+    rows: [usize; 2],
+    columns: [usize; 2],
+}
+
+impl Listed {
+    const NONE: Listed = Listed { rows: [0; 2], columns: [0; 2] };
+}
+
+/// Transposes without vectors, in blocks of a line of columns.
+pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space) {
+    let item = item.clamp(1, ELEMENT_MOST);
+    let [n_dst, n_src] = [matrix.rows.rows(), matrix.columns.rows()];
+    let line = (LINE / item).max(1);
+    // SAFETY: buffers of the caller's space.
+    let (rows, columns) = unsafe {
+        let lists = space.lists;
+        (list(&raw mut (*lists).tile_rows), list(&raw mut (*lists).tile_columns))
+    };
+    let mut d = 0;
+    while d < n_dst {
+        let high = BAND.min(n_dst - d);
+        // SAFETY: the caller's rows and columns, and lists with room for as many.
+        unsafe {
+            matrix.rows.list(d, high, rows);
+            let mut c = 0;
+            while c < n_src {
+                let wide = line.min(n_src - c);
+                matrix.columns.list(c, wide, columns);
+                let mut i = 0;
+                while i < how.matrices as isize {
+                    let src = matrix.src.wrapping_offset(i * how.next[0]).wrapping_add(c * item);
+                    let dst = matrix.dst.wrapping_offset(i * how.next[1]).wrapping_add(d * item);
+                    let n = [high, wide];
+                    elements(&Block { src, dst, rows, columns, n, ..Block::NONE }, item);
+                    i += 1;
+                }
+                c += wide;
+            }
+        }
+        d += high;
+    }
+}
+
+#[inline(always)]
+fn list<const N: usize>(list: *mut [isize; N]) -> List {
+    list.cast()
+}
+
+/// Some rows and columns of a matrix.
+#[derive(Clone, Copy)]
+struct Part {
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
+}
+
+/// The size of elements, and the functions that transpose them.
+struct Transpose<'a> {
+    micro: &'a MicroKernels,
+    item: usize,
+    /// Whether their size is not a power of two up to a register's.
+    odd: bool,
+    /// Columns of a tile.
+    tile: usize,
+    space: Space,
+    listed: Listed,
+}
+
+impl<'a> Transpose<'a> {
+    #[inline(always)]
+    fn new(micro: &'a MicroKernels, item: usize, space: Space) -> Transpose<'a> {
+        let odd = item > 16 || !item.is_power_of_two();
+        let tile = if odd { 1 } else { 16 / item };
+        Transpose { micro, item, odd, tile, space, listed: Listed::NONE }
+    }
+
+    /// Bytes of an element, visibly not 0 to the compiler.
+    #[inline(always)]
+    fn item(&self) -> usize {
+        self.item.clamp(1, ELEMENT_MOST)
+    }
+
+    /// Bytes of a vector.
+    #[inline(always)]
+    fn bytes(&self, narrow: bool) -> usize {
+        let [one, more] = self.micro.bytes;
+        if narrow | self.odd {
+            16
+        } else if self.item == 1 {
+            one
+        } else {
+            more
+        }
+    }
+
+    /// Rows of a tile.
+    #[inline(always)]
+    fn high(&self, narrow: bool) -> usize {
+        if self.odd { 1 } else { self.bytes(narrow) / self.item() }
+    }
+
+    #[inline(always)]
+    unsafe fn block(&self, narrow: bool, block: &Block) {
+        let kernel = if narrow | self.odd { self.micro.narrow } else { self.micro.wide };
+        // SAFETY: the caller's block; the level's instructions.
+        unsafe { kernel(self.item, block) }
+    }
+
+    /// Transposes tiles directly to the destination. The last ones of a row or column overlap the
+    /// previous ones and write the same bytes again: there are at least a tile's rows and columns.
+    unsafe fn tiles(
+        &mut self,
+        narrow: bool,
+        matrix: &Matrix,
+        part: Part,
+        stream: bool,
+        ahead: usize,
+    ) {
+        let item = self.item();
+        let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
+        let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
+        // SAFETY: the caller's rows and columns, and buffers of its space.
+        unsafe {
+            let rows = list(&raw mut (*self.space.lists).tile_rows);
+            let columns = list(&raw mut (*self.space.lists).tile_columns);
+            let mut row = part.row;
+            while row < row_end {
+                let to = row_end.min(row + BAND);
+                row = row.min(row_end - high);
+                let n = to - row;
+                if self.listed.rows != [row, n] {
+                    matrix.rows.list(row, n, rows);
+                    self.listed.rows = [row, n];
+                }
+                let (mut s, mut step, every) = (part.column, 0, steps(part.columns / line));
+                while s < column_end {
+                    let end = column_end.min(s + line);
+                    let first = s.min(column_end - self.tile);
+                    if self.listed.columns != [first, end - first] {
+                        matrix.columns.list(first, end - first, columns);
+                        self.listed.columns = [first, end - first];
+                    }
+                    let soon = ahead > 0 && step < every;
+                    let soon = Soon {
+                        src: matrix.src.wrapping_add(ahead),
+                        rows,
+                        n: if soon { n } else { 0 },
+                        every,
+                        first: step,
+                        lines: GROUP.min(part.columns.div_ceil(line)),
+                    };
+                    let block = Block {
+                        src: matrix.src.wrapping_add(first * item),
+                        dst: matrix.dst.wrapping_add(row * item),
+                        rows,
+                        columns,
+                        n: [n, end - first],
+                        stream,
+                        soon,
+                        ..Block::NONE
+                    };
+                    self.block(narrow, &block);
+                    (s, step) = (end, step + 1);
+                }
+                row = to;
+            }
+        }
+    }
+}
+
+/// Transposes matrices by the kernels of a level.
+pub(crate) unsafe fn any(
+    micro: &MicroKernels,
+    item: usize,
+    first: &Matrix,
+    how: &How,
+    space: Space,
+) {
+    let item = item.clamp(1, ELEMENT_MOST);
+    let mut transpose = Transpose::new(micro, item, space);
+    let (n_dst, n_src) = (first.rows.rows(), first.columns.rows());
+    let row = n_dst * item;
+    let (whole, joined) = (n_src * row, joins(first, how, row, n_src));
+    let stages = how.stage && row >= 4 * LINE && n_src * item >= 2 * LINE && !joined;
+    // Columns that are transposed together: all; or, if the destination's rows are contiguous, some
+    // that fit into the stage, to be written as one run.
+    let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
+    let some = (RUN / row.max(1)).max(32).min(some.max(16));
+    let block = if joined && n_src > some { some } else { n_src };
+    // SAFETY: a buffer of the caller's space; the rest is guaranteed by the caller.
+    unsafe {
+        let stage: *mut u8 = space.transposed();
+        let mut writer = Writer::new();
+        let mut held = 0;
+        // Blocks start at source lines, if all rows have the same offset in a line.
+        let squares = !transpose.odd && item > 2 && joined && first.rows.in_phase();
+        let mut i = 0;
+        while i < how.matrices {
+            let matrix = Matrix {
+                src: first.src.wrapping_offset(i as isize * how.next[0]),
+                dst: first.dst.wrapping_offset(i as isize * how.next[1]),
+                ..*first
+            };
+            i += 1;
+            if stages {
+                staged(&transpose, &matrix, how, i < how.matrices);
+                continue;
+            }
+            let mut s = 0;
+            while s < n_src {
+                // The rest is at least a tile.
+                let left = n_src - s;
+                let count = if left <= block {
+                    left
+                } else if s == 0 && squares {
+                    block - LINE / item + (matrix.src as usize).wrapping_neg() % LINE / item
+                } else if left - block < transpose.tile {
+                    block - transpose.tile
+                } else {
+                    block
+                };
+                let mut part = Part { row: 0, rows: n_dst, column: s, columns: count };
+                let (mut from, mut ahead) = (matrix, 0);
+                if joined {
+                    let next = how.next[0] as usize;
+                    ahead = match (n_src > block, i < how.matrices) {
+                        (true, _) => count * item,
+                        // Smaller ones follow one another within a page: the hardware prefetches them.
+                        (_, true) if whole >= RUN => next,
+                        _ => 0,
+                    };
+                    from.src = matrix.src.wrapping_add(s * item);
+                    from.dst = stage.wrapping_add(held);
+                    from.columns = Side::one(count, row as isize);
+                    part.column = 0;
+                }
+                let narrow = row < transpose.bytes(false);
+                transpose.tiles(narrow, &from, part, false, ahead);
+                s += count;
+                if joined {
+                    held += count * row;
+                    let follows = i < how.matrices && how.next[1] == whole as isize;
+                    if s < n_src || !follows || held + whole > RUN {
+                        let to = matrix.dst.wrapping_add(s * row).wrapping_sub(held);
+                        (micro.put)(&mut writer, to, stage, held);
+                        held = 0;
+                    }
+                }
+            }
+        }
+        writer.flush();
+    }
+}
+
+/// Whether destination rows are contiguous, and several fit into the stage.
+#[inline(always)]
+fn joins(matrix: &Matrix, how: &How, row: usize, n: usize) -> bool {
+    let Step { n: inner, by } = matrix.columns.loops[0];
+    how.stream
+        && inner == n
+        && by == row as isize
+        && row <= JOINED
+        && (n >= LINE || how.next[1] == (n * row) as isize)
+}
+
+/// At how many of these steps rows are prefetched, each time different ones.
+#[inline(always)]
+const fn steps(n: usize) -> usize {
+    match n {
+        GROUP.. => GROUP,
+        2.. => 2,
+        _ => 1,
+    }
+}
+
+/// The macro-kernel for bands of source rows: tiles write whole lines to the destination or to the
+/// stage. Narrow tiles handle the ends of rows, together with the columns beside them.
+unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) {
+    let Transpose { odd, tile, space, .. } = *transpose;
+    let item = transpose.item();
+    // The elements outside of square tiles.
+    let mut ends = Transpose { listed: Listed::NONE, ..*transpose };
+    let high = transpose.high(true);
+    let (n_dst, n_src) = (matrix.rows.rows(), matrix.columns.rows());
+    // Columns per step; rows that make a whole line, or as many columns of an odd size.
+    let some = if odd { odd_columns(item) } else { 1 };
+    let line = LINE / item / some * some;
+    let line = line.max(1);
+    let misplaced = (matrix.dst as usize).wrapping_neg() % LINE;
+    // Whether all destination rows start at the same offset in a line, a multiple of an element.
+    let alike = !odd && matrix.columns.in_phase() && misplaced.is_multiple_of(item);
+    let stages = how.stream && (!alike || transpose.bytes(false) < LINE);
+    let carries = stages && !alike;
+    let head = if how.stream && alike { misplaced / item } else { 0 };
+    // Whole source lines, if all source rows start at the same offset in a line.
+    let lead = if !odd && matrix.rows.in_phase() {
+        (matrix.src as usize).wrapping_neg() % LINE / item
+    } else {
+        0
+    };
+    // Lines that a group spans at any offset.
+    let group_lines = if !odd && matrix.rows.in_phase() { GROUP } else { GROUP + 1 };
+    // Bytes of up to two more elements of an odd size are read, in the same row.
+    let columns = (n_src - lead - if odd { 2 } else { 0 }) / line * line;
+    let tail = n_src - lead - columns;
+    // Rows of a band: a whole line at least.
+    let least = if odd { 2 } else { 1 };
+    let most = (how.lines.max(least) * line).min(BAND / line * line);
+    let pitch = (most * item).next_multiple_of(LINE) + 2 * LINE;
+    // SAFETY: the caller's rows and columns, and buffers of its space.
+    unsafe {
+        let lists = space.lists;
+        let transposed: *mut u8 = space.transposed();
+        let carry: *mut u8 = space.carry();
+        let [mut rows, mut next] =
+            [list(&raw mut (*lists).bands[0]), list(&raw mut (*lists).bands[1])];
+        let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).transposed));
+        let own = Side::one(line, pitch as isize);
+        own.list(0, line, out);
+        // Not needed where tiles are transposed in registers.
+        let permutations = if odd { Permutations::new(item) } else { Permutations::NONE };
+        matrix.rows.list(0, most.min(n_dst), next);
+        let mut strip = 0;
+        while strip < columns {
+            let strip_n =
+                if carries { (columns - strip).min(STRIP / line * line) } else { columns };
+            let first = if strip == 0 { lead } else { 0 };
+            let last = if strip + strip_n == columns { tail } else { 0 };
+            let mut d = 0;
+            while d < n_dst {
+                // The last carried bytes are written with the last rows: some are left.
+                let left = n_dst - d - usize::from(carries);
+                let whole = d >= head && left >= line;
+                let band = if whole { most.min(left / line * line) } else { 0 };
+                let to = if whole {
+                    d + band
+                } else if d < head {
+                    head
+                } else {
+                    n_dst
+                };
+                // After the ends of these rows follow the next band's, strip's, or matrix's.
+                (rows, next) = (next, rows);
+                let (begin, end) = ((lead + strip) * item, strip_n * item);
+                let (start, next_src) = if to < n_dst {
+                    (to, matrix.src.wrapping_add(begin))
+                } else if strip + strip_n < columns {
+                    (0, matrix.src.wrapping_add(begin + end))
+                } else {
+                    (0, matrix.src.wrapping_offset(how.next[0]).wrapping_add(lead * item))
+                };
+                let done = to == n_dst && strip + strip_n == columns && !more;
+                let n = if done { 0 } else { most.min(n_dst - start) };
+                matrix.rows.list(start, n, next);
+                let mut s = 0;
+                ends.listed = Listed::NONE;
+                while s < strip_n && (whole || carries) {
+                    let at = lead + strip + s;
+                    matrix.columns.list(at, line, listed);
+                    let src = matrix.src.wrapping_add(at * item);
+                    if whole {
+                        // While a group of lines is transposed, the next one of each row is
+                        // prefetched: some rows per step.
+                        let step = s / line;
+                        let group = step / GROUP * GROUP;
+                        let every = steps(strip_n / line - group);
+                        let ahead = (group + GROUP) * line * item;
+                        let (src_soon, rows_soon, n) = if ahead < end {
+                            (matrix.src.wrapping_add(begin + ahead), rows, band)
+                        } else {
+                            (next_src, next, n.min(band))
+                        };
+                        let n = if step - group < every { n } else { 0 };
+                        let soon = Soon {
+                            src: src_soon,
+                            rows: rows_soon,
+                            n,
+                            every,
+                            first: step - group,
+                            lines: group_lines,
+                        };
+                        let (dst, columns) = if stages {
+                            (transposed.wrapping_add(LINE), out)
+                        } else {
+                            (matrix.dst.wrapping_add(d * item), listed)
+                        };
+                        let block = Block {
+                            src,
+                            dst,
+                            rows,
+                            columns,
+                            n: [band, line],
+                            stream: how.stream && !stages,
+                            loose: if stages { &raw const permutations } else { null() },
+                            soon,
+                        };
+                        transpose.block(false, &block);
+                    } else {
+                        // The last rows, behind the carried bytes.
+                        let dst = transposed.wrapping_add(LINE).wrapping_sub(d * item);
+                        let matrix = Matrix { src, dst, rows: matrix.rows, columns: own };
+                        let row = d.min(n_dst - high);
+                        let part = Part { row, rows: n_dst - row, column: 0, columns: line };
+                        ends.tiles(true, &matrix, part, false, 0);
+                    }
+                    if stages {
+                        (transpose.micro.leave)(&Leave {
+                            from: transposed,
+                            pitch,
+                            dst: matrix.dst.wrapping_add(d * item),
+                            columns: listed,
+                            rows: line,
+                            bytes: (to - d) * item,
+                            carry: if carries { carry.wrapping_add(s * LINE) } else { null_mut() },
+                            first: d == 0,
+                            last: to == n_dst,
+                        });
+                    }
+                    s += line;
+                }
+                // The columns outside of square tiles; at the ends of destination rows, all
+                // columns.
+                let sides = if whole || carries {
+                    [(0, first), (n_src - last, last)]
+                } else {
+                    [(lead + strip - first, first + strip_n + last), (0, 0)]
+                };
+                let wide = whole && how.stream && !stages;
+                let row = d.min(n_dst - high);
+                for (at, n) in sides {
+                    if n > 0 {
+                        let n = n.max(tile);
+                        let rows = (to - row).max(high);
+                        let part = Part { row, rows, column: at.min(n_src - n), columns: n };
+                        ends.listed = Listed::NONE;
+                        ends.tiles(!wide, matrix, part, wide, 0);
+                    }
+                }
+                d = to;
+            }
+            strip += strip_n;
+        }
+    }
+}

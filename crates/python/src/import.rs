@@ -1,0 +1,205 @@
+//! Any Python object that holds a tensor, taken in.
+//!
+//! The ways, in this order: the exchange API of its type, `__dlpack__` with all keywords that are
+//! needed, with fewer where it does not know them, a capsule itself, the buffer protocol, the array
+//! interfaces. What comes out of any of them is checked, and served, by [`dlpack_tensor::import`]. A
+//! copy that no backend can make is requested from the producer.
+
+mod call;
+mod serve;
+
+use core::ptr::null_mut;
+
+use super::constants::{self, Constant};
+use super::object::Object;
+use super::raise::{KindOf, is, known, meanwhile, refused};
+use super::symbols::Python;
+use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
+use crate::abi::*;
+use crate::error::{Error, Result, Status::*};
+use crate::tensor::{Versioned, block};
+use crate::validate::check_version;
+use dlpack_tensor::import::Import;
+
+/// The request of an import.
+pub struct Wanted {
+    /// What the tensor must be, and whether it may be copied.
+    pub import: Import,
+    /// What a legacy tensor's flags are: the struct has none.
+    pub legacy_flags: u64,
+    /// The protocols to try, of [`protocol`].
+    pub protocols: u32,
+    /// The number of the stream on which the tensor will be used.
+    pub stream: i64,
+}
+
+/// The ways, as bits.
+pub mod protocol {
+    /// The exchange API of the type.
+    pub const EXCHANGE_API: u32 = 1 << 0;
+    /// `__dlpack__`
+    pub const DUNDER_DLPACK: u32 = 1 << 1;
+    /// A capsule itself.
+    pub const CAPSULE: u32 = 1 << 2;
+    /// The buffer protocol.
+    pub const BUFFER: u32 = 1 << 3;
+    /// The array interfaces.
+    pub const ARRAY_INTERFACE: u32 = 1 << 4;
+    /// Any.
+    pub const ALL: u32 = (1 << 5) - 1;
+}
+
+/// Takes the tensor of `object` in.
+pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
+    let tensor = acquire(python, object, wanted)?;
+    // SAFETY: the tensor is ours; its deleter may be Python code.
+    unsafe {
+        let served = serve::serve(python, object, tensor, wanted);
+        served.inspect_err(|_| wrap::release(python, tensor))
+    }
+}
+
+impl Wanted {
+    /// Whether one of some protocols may be tried.
+    fn may(&self, ways: u32) -> bool {
+        self.protocols & ways != 0
+    }
+}
+
+/// The tensor as the object exports it.
+fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
+    let home = home::here(python)?;
+    check_unmasked(python, home, object)?;
+    // It cannot be told where the tensor is wanted.
+    let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
+    if by_table && let Some(tensor) = exchange::from_object(python, home, object, wanted.stream)? {
+        return Ok(tensor);
+    }
+    let called = match wanted.may(protocol::DUNDER_DLPACK) {
+        true => call::call_dlpack(python, home, object, wanted),
+        false => Ok(None),
+    };
+    let (tensor, named) = match called {
+        Ok(Some((capsule, named))) => {
+            (capsule::consume(python, capsule.object(), wanted.legacy_flags)?, named)
+        }
+        Ok(None) => other_ways(python, object, wanted)?,
+        Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
+    };
+    // SAFETY: the tensor is ours.
+    unsafe {
+        let drop = |_: &Error| wrap::release(python, tensor);
+        // What one of ours says of its elements is so.
+        if !by_table && block::of_versioned(tensor).is_none() {
+            exchange::check_literal(python, home, object).inspect_err(drop)?;
+        }
+        if !named {
+            order_unnamed(tensor, wanted).inspect_err(drop)?;
+        }
+        Ok(tensor)
+    }
+}
+
+/// Refuses an array some of whose elements are no values, as numpy.ma's: no protocol says so. Its
+/// type has a `mask`, and a method `filled`.
+pub fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
+    let kind = python.kind(object)?;
+    for name in [Constant::Filled, Constant::Mask] {
+        let name = constants::of(python, home, name)?;
+        if known(python, python.type_has(kind.object(), name))? != Some(true) {
+            return Ok(());
+        }
+    }
+    let text = format_args!(
+        "{} is an array with a mask, which DLPack cannot say: take its .data, or its .filled()",
+        KindOf(python, object)
+    );
+    Err(refused(python, python.PyExc_BufferError(), text))
+}
+
+/// The tensor of an array, or of a number, whose dtype NumPy refuses to export, because only
+/// ml_dtypes knows it, or the refusal, which stays set.
+#[cold]
+fn refused_by_numpy(
+    python: Python,
+    object: Object,
+    wanted: &Wanted,
+    refusal: Error,
+) -> Result<Versioned> {
+    let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status() == DLRS_CALLBACK;
+    let refuses = |kind| is(python, kind);
+    if !may || ![Python::PyExc_BufferError, Python::PyExc_TypeError].into_iter().any(refuses) {
+        return Err(refusal);
+    }
+    match meanwhile(python, || array_interface::from_named(python, object)) {
+        Ok(Some(tensor)) => {
+            // SAFETY: attached.
+            unsafe { python.PyErr_Clear() };
+            Ok(tensor)
+        }
+        _ => Err(refusal),
+    }
+}
+
+/// The tensor, and whether the stream was passed to its producer.
+#[cold]
+fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versioned, bool)> {
+    use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
+    if wanted.may(protocol::CAPSULE) {
+        for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
+            // SAFETY: a live object, and a text.
+            if unsafe { python.PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) } != 0 {
+                return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
+            }
+        }
+    }
+    if wanted.may(protocol::BUFFER) {
+        match buffer::from_object(python, object) {
+            Ok(Some(tensor)) => return Ok((tensor, true)),
+            Ok(None) => {}
+            Err(refusal) => {
+                return Ok((refused_by_numpy(python, object, wanted, refusal)?, true));
+            }
+        }
+    }
+    if wanted.may(protocol::ARRAY_INTERFACE)
+        && let Some(tensor) = array_interface::from_object(python, object, wanted.stream)?
+    {
+        return Ok((tensor, true));
+    }
+    if !wanted.may(protocol::BUFFER | protocol::ARRAY_INTERFACE) {
+        let text = format_args!("{} object has no attribute '__dlpack__'", KindOf(python, object));
+        return Err(refused(python, python.PyExc_AttributeError(), text));
+    }
+    // The array API standard's exception for objects without `__dlpack__`.
+    let text = format_args!(
+        "{} has no __dlpack__, no buffer and no array interface: give an array, such as \
+         numpy.asarray() makes of it",
+        KindOf(python, object)
+    );
+    Err(refused(python, python.PyExc_AttributeError(), text))
+}
+
+/// Makes the stream that is wanted wait for a tensor whose producer was not told of it, and which
+/// is therefore ready on its device's default stream.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
+    if wanted.stream == stream::NONE {
+        return Ok(());
+    }
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    let DLTensor { device, data, .. } = unsafe {
+        check_version(tensor.as_ptr())?;
+        (&raw const (*tensor.as_ptr()).dl_tensor).read()
+    };
+    // A copy to another device comes after that stream by itself.
+    let stays = wanted.import.device.is_none_or(|target| target == device);
+    if !stays || !stream::has_streams(device.device_type) {
+        return Ok(());
+    }
+    let consumer = stream::from_python(wanted.stream, device.device_type)?;
+    // SAFETY: the caller's stream of that device.
+    unsafe { stream::order(device, data, consumer, null_mut()) }
+}

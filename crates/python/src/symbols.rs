@@ -1,0 +1,440 @@
+//! The table of CPython's functions, filled once from the running process.
+//!
+//! A line of the `symbols!` list at the end is all that a new function needs; what only the Python
+//! module calls has a table of its own, `module/symbols.rs`. The tables are filled by whoever comes
+//! first; several threads that come at once write the same addresses, so there is no lock. Where
+//! there is no Python the next call looks again: it may be loaded by then.
+#![allow(non_snake_case)]
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
+use core::marker::PhantomData;
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
+
+use super::object::Owned;
+use super::raise::aside;
+use crate::error::{Error, Result, Status::*};
+use crate::platform::{self, Library};
+
+/// A Python object, seen through pointers only.
+#[repr(C)]
+pub struct PyObject([u8; 0]);
+
+/// `PyCapsule_Destructor`.
+pub type Destructor = unsafe extern "C" fn(capsule: *mut PyObject);
+
+/// `Py_buffer`, whose layout has not changed since 3.0 and is part of the stable ABI since 3.11.
+#[repr(C)]
+pub struct PyBuffer {
+    /// First element.
+    pub buf: *mut c_void,
+    /// The exporter.
+    pub obj: *mut PyObject,
+    /// Bytes of all elements.
+    pub len: isize,
+    /// Bytes of one element.
+    pub itemsize: isize,
+    /// Not 0: the memory must not be written.
+    pub readonly: c_int,
+    /// Number of dimensions.
+    pub ndim: c_int,
+    /// Element type as in the module struct; NULL for unsigned bytes.
+    pub format: *mut c_char,
+    /// Extents.
+    pub shape: *mut isize,
+    /// Bytes to step per dimension.
+    pub strides: *mut isize,
+    /// Not NULL: some dimension goes through pointers.
+    pub suboffsets: *mut isize,
+    /// The exporter's own.
+    pub internal: *mut c_void,
+}
+
+/// `PyCriticalSection`: two words that are Python's own, with room for more.
+#[repr(C)]
+pub struct CriticalSection(pub [usize; 8]);
+
+/// The right to call Python: it is in the process, runs, and is attached to this thread. Bound to
+/// the thread that asked.
+#[derive(Clone, Copy)]
+pub struct Python(PhantomData<*mut ()>);
+
+/// The table is filled.
+static READY: AtomicBool = AtomicBool::new(false);
+
+/// Bytes of the header of every object: 16, more where there is no GIL. The same in every
+/// interpreter of the process; 0 before [`Python::get`] has first succeeded, and so before the
+/// table is filled.
+static HEADER: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the header of every object of Python's.
+#[inline]
+pub fn header_nbytes() -> usize {
+    HEADER.load(Relaxed)
+}
+
+impl Python {
+    /// Python, when this thread may call it.
+    #[inline]
+    pub fn get() -> Result<Python> {
+        let python = Python(PhantomData);
+        // With the header the table is there too.
+        let attached = HEADER.load(Acquire) != 0 && python.attached();
+        if attached { Ok(python) } else { Python::look() }
+    }
+
+    /// As [`Python::get`], where Python has not been called yet, or cannot be: then why.
+    #[cold]
+    #[inline(never)]
+    fn look() -> Result<Python> {
+        if !READY.load(Acquire) {
+            find()?;
+        }
+        let python = Python(PhantomData);
+        // SAFETY: both may be called at any time, on any thread.
+        unsafe {
+            if python.Py_IsInitialized() == 0 {
+                return Err(refuse("Python is not running: not yet, or not any more"));
+            }
+            if !python.attached() {
+                return Err(refuse(
+                    "this thread is not attached to Python (ctypes: load with PyDLL, not CDLL)",
+                ));
+            }
+        }
+        if header_nbytes() == 0 {
+            python.measure()?;
+        }
+        Ok(python)
+    }
+
+    /// What `object` itself has is the header of every object.
+    #[cold]
+    fn measure(self) -> Result<()> {
+        let name = c"__basicsize__".as_ptr();
+        // SAFETY: attached; an exception that is set is that of the caller's caller.
+        let nbytes = aside(self, || unsafe {
+            let base = self.PyBaseObject_Type();
+            let size = Owned::new(self.PyObject_GetAttrString(base, name))?;
+            let size = usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok()?;
+            let kind = Owned::new(self.PyObject_Type(base))?;
+            // The type stands at the end: `type_of` looks for it there.
+            let last = size.checked_sub(size_of::<*mut PyObject>())?;
+            let found = base.byte_add(last).cast::<*mut PyObject>().read();
+            (found == kind.as_ptr()).then_some(size)
+        });
+        let unknown = || refuse("objects of this Python have no header of a known size");
+        HEADER.store(nbytes.ok_or_else(unknown)?, Release);
+        Ok(())
+    }
+
+    /// Whether Python is about to end.
+    pub fn ends(self) -> bool {
+        let ends = self.Py_IsFinalizing().or(self._Py_IsFinalizing());
+        // SAFETY: it may be called at any time, on any thread.
+        ends.is_some_and(|ends| unsafe { ends() } != 0)
+    }
+
+    /// Whether this thread may call Python, which then runs: no thread has a state before it has
+    /// begun, nor after its end.
+    #[inline(never)]
+    pub fn attached(self) -> bool {
+        self.attached_here()
+    }
+
+    /// As [`Python::attached`], inlined.
+    #[inline(always)]
+    pub fn attached_here(self) -> bool {
+        let current = self.PyThreadState_GetUnchecked().or(self._PyThreadState_UncheckedGet());
+        let Some(current) = current else { return self.checked() };
+        // SAFETY: both may be called at any time, on any thread.
+        unsafe {
+            let current = current();
+            // Since 3.12, as since this function, each thread has a current state of its own.
+            if self.PyErr_GetRaisedException().is_some() {
+                return !current.is_null();
+            }
+            // Before, it is that of whoever has the one lock.
+            let own = self.PyGILState_GetThisThreadState();
+            !current.is_null() && (own == current || self.runs_another(own, current))
+        }
+    }
+
+    #[cold]
+    fn checked(self) -> bool {
+        // SAFETY: the one may be called at any time, the other on any thread while Python runs.
+        let runs = unsafe { self.Py_IsInitialized() } != 0;
+        // SAFETY: as above.
+        runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
+    }
+
+    /// Whether a thread of Python 3.9 to 3.11, whose state is `own`, runs a subinterpreter, whose
+    /// state is `current`: `PyGILState_Check` says yes to everyone once there was one. Whether
+    /// another thread runs it just now cannot be told.
+    #[cold]
+    fn runs_another(self, own: *mut c_void, current: *mut c_void) -> bool {
+        // SAFETY: it reads a member of a state. One that is NULL has none: Python has not met the
+        // thread.
+        let interpreter = |state| unsafe { self.PyThreadState_GetInterpreter(state) };
+        !own.is_null() && self.checked() && interpreter(own) != interpreter(current)
+    }
+
+    /// Python, for functions whose callers are attached to it, though they may be the first ones
+    /// of this library to be called.
+    ///
+    /// # Safety
+    /// If Python runs, this thread is attached.
+    #[inline]
+    pub unsafe fn called() -> Result<Python> {
+        match header_nbytes() {
+            0 => Python::look(),
+            _ => Ok(Python(PhantomData)),
+        }
+    }
+
+    /// Python, for functions that Python itself is calling.
+    ///
+    /// # Safety
+    /// [`Python::get`] has succeeded once in this process, and this thread is attached, or calls
+    /// only what needs no attachment.
+    #[inline]
+    pub unsafe fn calling() -> Python {
+        Python(PhantomData)
+    }
+}
+
+#[cold]
+fn refuse(detail: &'static str) -> Error {
+    Error::new(DLRS_UNSUPPORTED).detail(detail)
+}
+
+/// Fills the tables.
+#[cold]
+fn find() -> Result<()> {
+    // SAFETY: the list starts with a text that ends with NUL.
+    let Some(library) = (unsafe { platform::library_with(NAMES.as_ptr().cast()) }) else {
+        return Err(refuse("there is no Python in this process"));
+    };
+    look_up(library)?;
+    #[cfg(feature = "module")]
+    crate::module_symbols::look_up(library)?;
+    READY.store(true, Release);
+    Ok(())
+}
+
+/// Fills one table, of which the first places are required.
+///
+/// # Safety
+/// `names` has as many texts as there are places, each ending with NUL.
+#[cold]
+pub unsafe fn fill(
+    library: Library,
+    names: &'static str,
+    table: &[AtomicPtr<c_void>],
+    required: usize,
+) -> Result<()> {
+    let mut name: *const c_char = names.as_ptr().cast();
+    for (place, slot) in table.iter().enumerate() {
+        // SAFETY: the caller's word: `name` walks over the texts.
+        let address = unsafe {
+            let address = platform::symbol(library, name);
+            name = name.add(CStr::from_ptr(name).count_bytes() + 1);
+            address
+        };
+        if address.is_null() && place < required {
+            return Err(refuse("the Python of this process is older than 3.9"));
+        }
+        slot.store(address, Relaxed);
+    }
+    Ok(())
+}
+
+/// One method of [`Python`] per line, in three groups. `functions` are called right away, each by
+/// one jump that its many callers share; each is unsafe as C is: see CPython's manual for what its
+/// arguments must be. `objects` answer a borrowed
+/// object: `itself` one, or a `variable` that holds one. `optional` functions answer `None` where
+/// this Python lacks them.
+macro_rules! symbols {
+    (
+        functions { $(
+            fn $name:ident($($arg:ident: $type:ty),*) $(-> $returns:ty)?;
+        )* }
+        objects { $( $kind:ident $object:ident; )* }
+        optional { $(
+            fn $perhaps:ident($($ptype:ty),*) $(-> $preturns:ty)?;
+        )* }
+    ) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Place { $($name,)* $($object,)* $($perhaps,)* End }
+
+        const OPTIONAL: &[&str] = &[$(stringify!($perhaps)),*];
+
+        /// The names in the order of the places, each with its NUL.
+        const NAMES: &str = concat!(
+            $(stringify!($name), "\0",)* $(stringify!($object), "\0",)*
+            $(stringify!($perhaps), "\0",)*
+        );
+
+        static TABLE: [AtomicPtr<c_void>; Place::End as usize] =
+            [const { AtomicPtr::new(null_mut()) }; Place::End as usize];
+
+        /// Fills this table.
+        pub(crate) fn look_up(library: Library) -> Result<()> {
+            // SAFETY: a name for each place.
+            unsafe { fill(library, NAMES, &TABLE, TABLE.len() - OPTIONAL.len()) }
+        }
+
+        #[allow(missing_docs, clippy::too_many_arguments)]
+        impl Python {
+            $(
+                #[inline(never)]
+                pub unsafe fn $name(self, $($arg: $type),*) $(-> $returns)? {
+                    let address = TABLE[Place::$name as usize].load(Relaxed);
+                    // SAFETY: the table is filled, and this is the function's type.
+                    unsafe {
+                        let call: unsafe extern "C" fn($($type),*) $(-> $returns)? =
+                            transmute(address);
+                        call($($arg),*)
+                    }
+                }
+            )*
+            $(
+                #[inline]
+                pub fn $object(self) -> *mut PyObject {
+                    let address = TABLE[Place::$object as usize].load(Relaxed);
+                    symbols!(@object $kind address)
+                }
+            )*
+            $(
+                #[inline]
+                #[allow(clippy::type_complexity)]
+                pub fn $perhaps(self)
+                    -> Option<unsafe extern "C" fn($($ptype),*) $(-> $preturns)?>
+                {
+                    let address = TABLE[Place::$perhaps as usize].load(Relaxed);
+                    // SAFETY: NULL is None; else this is the function's type.
+                    unsafe { transmute(address) }
+                }
+            )*
+        }
+    };
+    (@object itself $address:ident) => { $address.cast() };
+    // SAFETY: the variable is set for as long as Python runs.
+    (@object variable $address:ident) => { unsafe { $address.cast::<*mut PyObject>().read() } };
+}
+#[cfg(feature = "module")]
+pub(super) use symbols;
+
+// The first one finds the module to look in: Windows' python3.dll, which may be loaded beside the
+// real one, has it only since 3.12. It and the buffer functions joined the stable ABI after 3.9,
+// which exports them in the same form.
+symbols! {
+    functions {
+        fn PyObject_VectorcallMethod(
+            name: *mut PyObject, args: *const *mut PyObject, n: usize, names: *mut PyObject
+        ) -> *mut PyObject;
+        fn Py_IsInitialized() -> c_int;
+        fn Py_IncRef(object: *mut PyObject);
+        fn Py_DecRef(object: *mut PyObject);
+        fn PyErr_Occurred() -> *mut PyObject;
+        fn PyErr_Clear();
+        fn PyErr_Fetch(
+            kind: *mut *mut PyObject, value: *mut *mut PyObject, trace: *mut *mut PyObject
+        );
+        fn PyErr_Restore(kind: *mut PyObject, value: *mut PyObject, trace: *mut PyObject);
+        fn PyErr_ExceptionMatches(kind: *mut PyObject) -> c_int;
+        fn PyErr_SetString(kind: *mut PyObject, message: *const c_char);
+        fn PyCapsule_New(
+            pointer: *mut c_void, name: *const c_char, destructor: Option<Destructor>
+        ) -> *mut PyObject;
+        fn PyCapsule_IsValid(capsule: *mut PyObject, name: *const c_char) -> c_int;
+        fn PyCapsule_GetPointer(capsule: *mut PyObject, name: *const c_char) -> *mut c_void;
+        fn PyCapsule_GetName(capsule: *mut PyObject) -> *const c_char;
+        fn PyCapsule_GetDestructor(capsule: *mut PyObject) -> Option<Destructor>;
+        fn PyCapsule_SetName(capsule: *mut PyObject, name: *const c_char) -> c_int;
+        fn PyCapsule_SetPointer(capsule: *mut PyObject, pointer: *mut c_void) -> c_int;
+        fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
+        fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
+        fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
+        fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
+        fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
+        fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;
+        fn PyUnicode_AsUTF8AndSize(text: *mut PyObject, nbytes: *mut isize) -> *const c_char;
+        fn PyLong_FromLongLong(value: c_longlong) -> *mut PyObject;
+        fn PyLong_AsLongLong(value: *mut PyObject) -> c_longlong;
+        fn PyBool_FromLong(value: c_long) -> *mut PyObject;
+        fn PyTuple_New(n: isize) -> *mut PyObject;
+        fn PyTuple_SetItem(tuple: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
+        fn PySequence_Size(sequence: *mut PyObject) -> isize;
+        fn PySequence_Contains(sequence: *mut PyObject, item: *mut PyObject) -> c_int;
+        fn PySequence_GetItem(sequence: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyMapping_GetItemString(mapping: *mut PyObject, key: *const c_char) -> *mut PyObject;
+        fn PyObject_CheckBuffer(object: *mut PyObject) -> c_int;
+        fn PyObject_GetBuffer(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int;
+        fn PyBuffer_Release(view: *mut PyBuffer);
+        fn PyGILState_Ensure() -> c_int;
+        fn PyGILState_Release(state: c_int);
+        fn PyGILState_GetThisThreadState() -> *mut c_void;
+        fn PyThreadState_GetInterpreter(thread: *mut c_void) -> *mut c_void;
+        fn PyThreadState_New(interpreter: *mut c_void) -> *mut c_void;
+        fn PyThreadState_Clear(thread: *mut c_void);
+        fn PyThreadState_DeleteCurrent();
+        fn PyEval_AcquireThread(thread: *mut c_void);
+        fn PyInterpreterState_Get() -> *mut c_void;
+        fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
+        fn PyInterpreterState_GetDict(interpreter: *mut c_void) -> *mut PyObject;
+        fn PyDict_SetDefault(
+            dict: *mut PyObject, key: *mut PyObject, item: *mut PyObject
+        ) -> *mut PyObject;
+        fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
+        fn PyType_GetFlags(kind: *mut PyObject) -> c_ulong;
+        fn PyTuple_Size(tuple: *mut PyObject) -> isize;
+        fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
+        fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
+        fn PyLong_AsUnsignedLongLong(value: *mut PyObject) -> u64;
+        fn PyNumber_Index(object: *mut PyObject) -> *mut PyObject;
+        fn PyEval_GetBuiltins() -> *mut PyObject;
+        fn PyObject_IsSubclass(class: *mut PyObject, of: *mut PyObject) -> c_int;
+        fn PyEval_SaveThread() -> *mut c_void;
+        fn PyEval_RestoreThread(thread: *mut c_void);
+    }
+    objects {
+        itself PyBaseObject_Type;
+        itself PyCapsule_Type;
+        itself PyLong_Type;
+        itself PyMemoryView_Type;
+        itself PyTuple_Type;
+        itself PyType_Type;
+        itself _Py_NoneStruct;
+        itself _Py_TrueStruct;
+        itself _Py_FalseStruct;
+        variable PyExc_AttributeError;
+        variable PyExc_BaseException;
+        variable PyExc_BufferError;
+        variable PyExc_Exception;
+        variable PyExc_KeyError;
+        variable PyExc_MemoryError;
+        variable PyExc_RuntimeError;
+        variable PyExc_TypeError;
+        variable PyExc_ValueError;
+    }
+    optional {
+        fn PyGILState_Check() -> c_int;
+        fn PyThreadState_GetUnchecked() -> *mut c_void;
+        fn _PyThreadState_UncheckedGet() -> *mut c_void;
+        fn PyErr_GetRaisedException() -> *mut c_void;
+        fn Py_IsFinalizing() -> c_int;
+        fn _Py_IsFinalizing() -> c_int;
+        fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
+        fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
+        fn PyCriticalSection_Begin(*mut CriticalSection, *mut PyObject);
+        fn PyCriticalSection_End(*mut CriticalSection);
+        fn PyInterpreterView_FromCurrent() -> *mut c_void;
+        fn PyInterpreterView_Close(*mut c_void);
+        fn PyThreadState_EnsureFromView(*mut c_void) -> *mut c_void;
+        fn PyThreadState_Release(*mut c_void);
+    }
+}

@@ -1,0 +1,461 @@
+//! Chooses who executes a transfer: the CPU, the destination's backend, the source's, or both
+//! through host memory.
+
+use core::fmt::{self, Write};
+use core::ptr::null_mut;
+
+use super::Options;
+use super::alike::Alike;
+use super::stage::staged;
+use crate::abi::DLDevice;
+use crate::backend::{Backend, Order, Queue, Side, Stream, Transfer, Transfers};
+use crate::cpu::{self, Parallel};
+use crate::device_type::{self, CPU, has_default_stream, host_reachable};
+use crate::error::{Error, Result, Status::*};
+use crate::integer_text::{signed, unsigned};
+use crate::plan::{Dim, Item};
+use crate::ready::Ready;
+use crate::registry;
+
+/// The side of host memory.
+pub const HOST: Side = Side { device: CPU, handle: null_mut(), ready: None };
+
+/// Streams on which source and destination are ordered.
+#[derive(Clone, Copy)]
+pub struct Streams {
+    /// Stream of the source's device that computes its elements.
+    pub src: Stream,
+    /// Stream of the destination's device that will use them.
+    pub dst: Stream,
+    /// Return once the work is enqueued.
+    pub enqueue_only: bool,
+}
+
+impl Streams {
+    /// Default streams, synchronous.
+    pub const NONE: Streams = Streams { src: null_mut(), dst: null_mut(), enqueue_only: false };
+
+    /// Whether the caller gave a stream or DLRS_COPY_ASYNC.
+    pub fn any(&self) -> bool {
+        self.enqueue_only || !self.src.is_null() || !self.dst.is_null()
+    }
+}
+
+pub(super) fn on_host(side: &Side) -> bool {
+    host_reachable(side.device.device_type)
+}
+
+/// A stream, of a device of a backend.
+#[derive(Clone, Copy)]
+pub(super) struct Worker {
+    backend: &'static dyn Backend,
+    device: DLDevice,
+    stream: Stream,
+}
+
+impl Worker {
+    /// A stream of a device that has a backend; else an error.
+    pub(super) fn required(device: DLDevice, stream: Stream) -> Result<Worker> {
+        let backend = registry::required(device.device_type)?;
+        Ok(Worker { backend, device, stream })
+    }
+
+    fn queue(&self) -> Queue {
+        (self.device, self.stream)
+    }
+
+    /// Whether the two are of one backend, so that their streams can wait for each other.
+    fn beside(&self, other: &Worker) -> bool {
+        core::ptr::addr_eq(self.backend, other.backend)
+    }
+
+    /// Whether the two are one stream.
+    fn is(&self, other: &Worker) -> bool {
+        self.beside(other) && self.backend.one_stream(self.queue(), other.queue())
+    }
+
+    /// # Safety
+    /// As [`Backend::copy`].
+    pub(super) unsafe fn copy(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.backend.copy(transfer, self.device, self.stream) }
+    }
+
+    /// Rejects a stream that cannot be waited for, before anything is enqueued on it.
+    pub(super) fn waitable(&self) -> Result<()> {
+        // SAFETY: the caller of the copy named the device's own stream.
+        unsafe { self.backend.stream_waitable(self.device, self.stream) }
+    }
+
+    /// Records that the memory of a destination is ready after the work on this stream so far;
+    /// where that cannot be recorded, the call waits. Captured work has written nothing.
+    ///
+    /// # Safety
+    /// As [`Ready::again`].
+    unsafe fn ready_again(&self, ready: &Ready) -> Result<()> {
+        if ready.event(self.backend).is_none() {
+            return self.sync();
+        }
+        // SAFETY: the caller's word.
+        match unsafe { ready.again(self.queue()) } {
+            Err(error) if error.status() != DLRS_CAPTURING => self.sync(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits, and once more after an error: memory that enqueued work uses may be freed afterwards.
+    pub(super) fn sync(&self) -> Result<()> {
+        // SAFETY: the caller of the copy named the device's own stream.
+        let wait = || unsafe { self.backend.stream_sync(self.device, self.stream) };
+        wait().inspect_err(|_| {
+            let _ = wait();
+        })
+    }
+}
+
+impl PartialEq for Worker {
+    fn eq(&self, other: &Worker) -> bool {
+        self.beside(other) && self.queue() == other.queue()
+    }
+}
+
+/// The stream of each side, where it has one: the rule of `dlrs_copy_options`, in one place.
+///
+/// | memory | without a name | with one |
+/// |---|---|---|
+/// | of a device | the device's default stream | that one |
+/// | managed | the default stream of the device that the driver says it is on | that one |
+/// | pinned | none | that one |
+/// | of the CPU | none | that one, a stream of the other side's device; the host waits for it |
+///
+/// The record of a side's memory is waited for in any case. It replaces the stream of a source
+/// where none is given; readers of a destination are known to its stream only.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Ends {
+    src: Option<Worker>,
+    dst: Option<Worker>,
+    /// The source's stream is not waited for.
+    idle: bool,
+    ready: [Option<&'static Ready>; 2],
+}
+
+impl Ends {
+    pub(super) fn of(src: &Memory, dst: &Memory, streams: &Streams) -> Result<Ends> {
+        let once = if src.ready == dst.ready { None } else { dst.ready };
+        Ok(Ends {
+            src: stream_of(src, streams.src, dst)?,
+            dst: stream_of(dst, streams.dst, src)?,
+            idle: streams.src.is_null() && src.ready.is_some(),
+            ready: [src.ready, once],
+        })
+    }
+
+    /// Waits until both are ready, and the CPU may read the source and write the destination if it
+    /// can access them.
+    fn host_access(&self, src: DLDevice, dst: DLDevice) -> Result<()> {
+        // SAFETY: the caller of the copy named the device's own streams, and keeps the memory.
+        unsafe {
+            for ready in self.ready.iter().flatten() {
+                ready.sync()?;
+            }
+            for (end, device, idle) in [(&self.src, src, self.idle), (&self.dst, dst, false)] {
+                if let Some(end) = end.as_ref().filter(|_| host_reachable(device.device_type)) {
+                    end.backend.host_access(device, end.queue(), idle)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a side's memory is, and its first element.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// The device.
+    pub device: DLDevice,
+    /// Its address; unused where that is an offset into a handle's object.
+    pub first: *const u8,
+    /// When its elements are ready, if that was recorded.
+    pub ready: Option<&'static Ready>,
+}
+
+impl Memory {
+    fn is_cpu(&self) -> bool {
+        self.device == CPU
+    }
+}
+
+pub(super) fn memories(transfer: &Transfer) -> [Memory; 2] {
+    let Transfer { plan, src, dst, .. } = transfer;
+    [(src, plan.src), (dst, plan.dst.cast_const())].map(|(side, first)| Memory {
+        device: side.device,
+        first,
+        ready: side.ready,
+    })
+}
+
+/// The stream of one side of a copy.
+fn stream_of(memory: &Memory, named: Stream, other: &Memory) -> Result<Option<Worker>> {
+    let code = memory.device.device_type;
+    if named.is_null() {
+        if !has_default_stream(code) {
+            return Ok(None);
+        }
+        let Some(backend) = registry::find(code) else { return Ok(None) };
+        return match backend.home(memory.device, memory.first.cast()) {
+            Ok(device) => Ok(Some(Worker { backend, device, stream: named })),
+            // Without a driver nothing is pending.
+            Err(error) if host_reachable(code) && without_driver(&error) => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+    // A stream given for CPU memory is one of the other side's.
+    let device = if memory.is_cpu() { other.device } else { memory.device };
+    if device == CPU {
+        return Err(Error::new(DLRS_STREAM).detail("the CPU has no streams\0Pass NULL."));
+    }
+    Worker::required(device, named).map(Some)
+}
+
+fn without_driver(error: &Error) -> bool {
+    matches!(error.status(), DLRS_DRV_MISSING | DLRS_DRV_STUB | DLRS_NO_DEVICE)
+}
+
+/// Waits until the CPU may read the source and write the destination, both accessible to it.
+pub fn host_access(src: &Memory, dst: &Memory, streams: &Streams) -> Result<()> {
+    match pending(src.device, dst.device, streams) || src.ready.is_some() || dst.ready.is_some() {
+        true => Ends::of(src, dst, streams)?.host_access(src.device, dst.device),
+        false => Ok(()),
+    }
+}
+
+/// Whether work of a device can be pending on either side.
+fn pending(src: DLDevice, dst: DLDevice, streams: &Streams) -> bool {
+    let named = !streams.src.is_null() || !streams.dst.is_null();
+    named || has_default_stream(src.device_type) || has_default_stream(dst.device_type)
+}
+
+/// A stream whose backend may execute the whole transfer.
+struct Asked {
+    worker: Worker,
+    /// The other side's stream, if it must be waited for.
+    peer: Option<Worker>,
+    /// When the two sides are ready.
+    ready: [Option<&'static Ready>; 2],
+    /// The other side is CPU memory, which is accessed independent of streams: the host waits for
+    /// any stream.
+    by_host: bool,
+    /// The worker's side is the destination.
+    writes: bool,
+}
+
+/// The candidates in order: the backend of the destination's stream, then the source's. If both
+/// sides are in host memory the CPU copies, unless a driver can access both and the copy is only
+/// enqueued.
+fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>; 2])> {
+    let [src, dst] = memories(transfer);
+    let ends = Ends::of(&src, &dst, streams)?;
+    let host = on_host(&transfer.src) && on_host(&transfer.dst);
+    if host && (!streams.enqueue_only || src.is_cpu() || dst.is_cpu()) {
+        return Ok((ends, [None, None]));
+    }
+    let busy = ends.src.filter(|_| !ends.idle);
+    let ways = [(ends.dst, busy, src, true), (ends.src, ends.dst, dst, false)];
+    let ways = ways.map(|(worker, peer, other, writes)| {
+        let worker = worker?;
+        let by_host = other.is_cpu();
+        let peer = peer.filter(|peer| by_host || !worker.is(peer));
+        Some(Asked { worker, peer, ready: ends.ready, by_host, writes })
+    });
+    Ok((ends, ways))
+}
+
+/// Executes a transfer that is not empty; its plan is in normal form, and stays so.
+///
+/// # Safety
+/// Every element of the plan is live on its side; elements of the destination are distinct and
+/// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
+#[inline]
+pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
+    // SAFETY: as this function's contract; the CPU reaches both sides of a simple one.
+    unsafe {
+        match is_simple(transfer, options) {
+            true => cpu::copy_simple(&transfer.plan, &options.parallel),
+            false => elsewhere(transfer, options),
+        }
+    }
+}
+
+/// Whether a transfer involves no device and no stream.
+#[inline(always)]
+pub fn is_simple(transfer: &Transfer, options: &Options) -> bool {
+    let Transfer { src, dst, .. } = transfer;
+    let streams = &options.streams;
+    let cpu =
+        src.device.device_type == CPU.device_type && dst.device.device_type == CPU.device_type;
+    let unnamed = streams.src.is_null() && streams.dst.is_null();
+    let recorded = || src.ready.is_some() || dst.ready.is_some();
+    unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded()
+}
+
+/// Executes the current one, which is not [`is_simple`], and with it those after it that are
+/// ordered alike. Then the current one is the first that was not executed, or the one at fault;
+/// after an error that is due to none of them there is none.
+///
+/// # Safety
+/// As [`execute`], for each; no destination shares memory with another transfer's sides.
+#[inline(never)]
+pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()> {
+    all.current().parallel = options.parallel;
+    let (ends, ways) = asked(all.current(), &options.streams)?;
+    let mut alike = Alike::of(all, ends, options);
+    for asked in ways.into_iter().flatten() {
+        // SAFETY: as this function's contract.
+        match unsafe { direct(&asked, &mut alike) } {
+            Err(error) if error.status() == DLRS_UNSUPPORTED && !alike.over => alike.alone = true,
+            done => return done,
+        }
+    }
+    let [(src, _), (dst, _)] = alike.sides;
+    ends.host_access(src, dst)?;
+    loop {
+        let transfer = alike.current();
+        let host = on_host(&transfer.src) && on_host(&transfer.dst);
+        // SAFETY: as above; what is in host memory is the CPU's now.
+        unsafe {
+            match host {
+                true => cpu::copy(&mut transfer.plan, &options.parallel)?,
+                false => staged(transfer, options)?,
+            }
+        }
+        let next = alike.at().wrapping_add(1);
+        if !(alike.go_to(next) && host) {
+            return Ok(());
+        }
+    }
+}
+
+/// How a transfer would be done.
+pub struct Way {
+    by: &'static str,
+    how: Option<&'static str>,
+}
+
+/// Plans a transfer that is not empty, without executing it; its plan is simplified.
+pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
+    let host = on_host(&transfer.src) && on_host(&transfer.dst);
+    let (mut by, mut how) = (if host { "cpu" } else { "host memory" }, None);
+    if pending(transfer.src.device, transfer.dst.device, &options.streams) {
+        for asked in asked(transfer, &options.streams)?.1.into_iter().flatten() {
+            match asked.worker.backend.explain(transfer) {
+                Err(error) if error.status() == DLRS_UNSUPPORTED => continue,
+                said => (by, how) = (asked.worker.backend.name(), Some(said?)),
+            }
+            break;
+        }
+    }
+    Ok(Way { by, how })
+}
+
+impl Way {
+    /// `cpu: turn by non-temporal stores, 1 thread, avx2; 4 bytes x 99 (396 <- 4) x 99 (4 <- 396)`.
+    pub fn write(
+        &self,
+        transfer: &Transfer,
+        parallel: &Parallel,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let Transfer { plan, src, dst, .. } = transfer;
+        match self.how {
+            Some(how) => write!(out, "{}: {how}", self.by)?,
+            None if self.by == "cpu" => {
+                let (parts, [first, last]) = cpu::parts(plan, parallel);
+                write!(out, "cpu: {first}{}", cpu::outlet(plan))?;
+                if last != first {
+                    write!(out, " ({last} at the end)")?;
+                }
+                let threads = if parts == 1 { "thread" } else { "threads" };
+                write!(out, ", {} {threads}, {}", unsigned(parts as u64), cpu::level().name())?;
+            }
+            None => {
+                let (src, dst) = (device_type::Name(src.device), device_type::Name(dst.device));
+                write!(out, "through {}: {src} to cpu to {dst}", self.by)?;
+            }
+        }
+        match plan.item {
+            Item::Bytes(nbytes) => write!(out, "; {} bytes", unsigned(nbytes as u64))?,
+            Item::Bits { width, .. } => write!(out, "; {} bits", unsigned(width as u64))?,
+        }
+        for &Dim { n, src, dst } in plan.dims.iter() {
+            write!(out, " x {} ({} <- {})", signed(n), signed(dst), signed(src))?;
+        }
+        Ok(())
+    }
+}
+
+/// One backend does it all: on the stream of its side, after the other side's, and before later
+/// work of the destination's. After an error the current transfer has not been executed, but
+/// earlier ones may have been.
+///
+/// # Safety
+/// As [`elsewhere`].
+unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
+    let Asked { worker, peer, ready, by_host, writes } = asked;
+    let enqueue_only = transfers.options.streams.enqueue_only;
+    transfers.begun = false;
+    let (beside, apart) = match peer {
+        Some(peer) if worker.beside(peer) && !by_host => (Some(peer), None),
+        peer => (None, peer.as_ref()),
+    };
+    // The destination's stream sees the result: for one of another backend, the call waits for it.
+    let waits = !enqueue_only || apart.is_some() && !*writes;
+    let marks = ready.map(|ready| ready?.event(worker.backend));
+    let foreign = ready.iter().zip(&marks).filter(|(_, mark)| mark.is_none());
+    let foreign = foreign.filter_map(|(ready, _)| *ready);
+    // SAFETY: the streams are the devices' own, by the caller's word, and the memory is kept.
+    unsafe {
+        if waits && (apart.is_some() || foreign.clone().next().is_some()) {
+            worker.waitable()?;
+        }
+        if let Some(peer) = apart {
+            peer.waitable()?;
+            peer.sync()?;
+        }
+        for ready in foreign {
+            ready.sync()?;
+        }
+        let order = Order { after: beside.map(Worker::queue), marks, waits };
+        let copied = worker.backend.copy_after(transfers, worker.queue(), &order);
+        if let Err(error) = copied {
+            let unsupported = error.status() == DLRS_UNSUPPORTED;
+            if transfers.begun && !unsupported {
+                // The caller of a failed copy may free both sides.
+                let _ = worker.sync();
+            }
+            if !(transfers.begun && unsupported) {
+                return Err(error);
+            }
+        }
+        let after = beside.filter(|_| !*writes && !waits);
+        let seen = after.map_or(Ok(()), |peer| {
+            let waited = worker.backend.stream_wait(peer.queue(), worker.queue());
+            // Without events the host waits.
+            waited.or_else(|error| match (worker.sync(), error.status()) {
+                (synced, DLRS_UNSUPPORTED) => synced,
+                _ => Err(error),
+            })
+        });
+        let [_, (_, ready)] = transfers.sides;
+        let finished = seen.and_then(|()| match (waits, ready) {
+            (true, _) => worker.sync(),
+            (false, None) => Ok(()),
+            // The destination's stream comes after the worker's.
+            (false, Some(ready)) => after.unwrap_or(worker).ready_again(ready),
+        });
+        if finished.is_err() {
+            transfers.over = true;
+            transfers.go_to(usize::MAX);
+        }
+        finished.and(copied)
+    }
+}

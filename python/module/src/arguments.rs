@@ -1,0 +1,524 @@
+//! Arguments of calls: positions and keywords, numbers, shapes, names.
+
+use core::ffi::{CStr, c_ulong};
+use core::fmt;
+use core::ptr::null_mut;
+use core::slice::from_raw_parts;
+
+use super::failure::{checked, done, raise, refused, set, wrong};
+use super::tensor::{self, This};
+use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
+use crate::copy::CopyPolicy;
+use crate::error::{Arg, Error, Result, Status::*};
+use crate::integer_text::unsigned;
+use crate::layout::{MAX_NDIM, Order};
+use crate::{device_type, dtype};
+use dlpack_python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
+use dlpack_python::words::{given, read_device};
+use dlpack_python::{Object, Owned, PyObject, Python, is_text};
+
+/// Most named arguments of a method.
+const MOST: usize = 5;
+
+/// The arguments of one call by position; NULL for omitted ones.
+pub type Values = [*mut PyObject; MOST];
+
+/// What a method does with an object and the arguments.
+pub type Body = unsafe fn(This, &Call, &Values) -> Result<Owned>;
+
+/// A method or function, from which comes a function that gives its row of a table: its signature
+/// and docstring, the name, with the one in messages where that is another, and the parameters as
+/// Python's signatures have them. In front of `/` are those that are needed, by position; behind
+/// `*` those by keyword only; `(..)` are any number by position. A function of the module, or of a
+/// type, has `_` for the object.
+macro_rules! method {
+    (
+        #[doc = $signature:literal] $(#[doc = $doc:literal])*
+        $name:ident $(as $shown:literal)?, |$this:tt, $call:tt|
+        ($($only:ident)* / $($any:ident)* * $($named:ident)*) $body:block
+    ) => {
+        $crate::arguments::method!(
+            @ [$signature $($doc)*] $name [$($shown)?] [
+                <[&str]>::len(&[$(stringify!($only)),*]) as u8,
+                <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
+                concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)*)
+            ]
+            |$this, $call, [$($only,)* $($any,)* $($named,)*]| $body
+        );
+    };
+    (
+        #[doc = $signature:literal] $(#[doc = $doc:literal])*
+        $name:ident, |$this:tt, $call:tt| (..) $body:block
+    ) => {
+        $crate::arguments::method!(
+            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$this, $call, []| $body
+        );
+    };
+    (
+        @ [$signature:literal $($doc:literal)*] $name:ident [$($shown:literal)?] [$($text:expr),*]
+        |$this:tt, $call:tt, [$($value:ident,)*]| $body:block
+    ) => {
+        pub(crate) const fn $name() -> $crate::spec::MethodDef {
+            use $crate::arguments::{Call, Text, Values, called};
+            use $crate::spec::{Docstring, MethodDef};
+            use $crate::tensor::This;
+            use dlpack_python::{Owned, PyObject};
+            const TEXT: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
+            static CALL: [u8; TEXT.nbytes()] = TEXT.bytes();
+            const LINES: Docstring = Docstring(concat!($signature, "\n--\n", $("\n", $doc),*));
+            static DOC: [u8; LINES.nbytes()] = LINES.bytes();
+            #[allow(unused_unsafe)]
+            unsafe fn body(
+                $this: This,
+                $call: &Call,
+                &[$($value,)* ..]: &Values,
+            ) -> $crate::error::Result<Owned> {
+                // SAFETY: `called` runs it for this method.
+                unsafe { $body }
+            }
+            unsafe extern "C" fn method(
+                object: *mut PyObject,
+                args: *const *mut PyObject,
+                nargs: isize,
+                keywords: *mut PyObject,
+            ) -> *mut PyObject {
+                // SAFETY: Python's word.
+                unsafe { called(object, args, nargs, keywords, CALL.as_ptr(), body) }
+            }
+            MethodDef::new(concat!(stringify!($name), "\0"), method, &DOC)
+        }
+    };
+}
+pub(super) use method;
+
+/// What is known of a method's arguments: how many are needed, all by position, how many may be
+/// given by position, the names of the parameters behind the needed ones, each with its NUL, and
+/// the method's name.
+pub struct Text(pub u8, pub u8, pub &'static str, pub &'static str);
+
+impl Text {
+    /// The bytes of [`Text::bytes`].
+    pub const fn nbytes(&self) -> usize {
+        self.2.len() + self.3.len() + 4
+    }
+
+    /// The numbers, the names, an empty one, and the method's: all in one, with one pointer to it.
+    pub const fn bytes<const N: usize>(&self) -> [u8; N] {
+        let &Text(least, most, names, name) = self;
+        let mut bytes = [0; N];
+        (bytes[0], bytes[1]) = (least, most);
+        let (_, rest) = bytes.split_at_mut(2);
+        rest.split_at_mut(names.len()).0.copy_from_slice(names.as_bytes());
+        let (_, rest) = rest.split_at_mut(names.len() + 1);
+        rest.split_at_mut(name.len()).0.copy_from_slice(name.as_bytes());
+        bytes
+    }
+}
+
+/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` is that of
+/// [`Text::bytes`].
+///
+/// # Safety
+/// Python is calling, and the body is that of the method.
+pub unsafe fn called(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    nargs: isize,
+    keywords: *mut PyObject,
+    text: *const u8,
+    body: Body,
+) -> *mut PyObject {
+    // SAFETY: the tuple of names is live; the calling convention says how many values follow.
+    unsafe {
+        let python = Python::calling();
+        let count = if keywords.is_null() { 0 } else { python.PyTuple_Size(keywords) };
+        let (nargs, count) = (nargs.max(0) as usize, count.max(0) as usize);
+        let args = if args.is_null() { (&raw const keywords).cast() } else { args };
+        let (positional, named) =
+            (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
+        let call = Call { python, text, positional, named, keywords };
+        let mut values = [null_mut(); MOST];
+        let answer = match call.bind(&mut values) {
+            Ok(()) => body(This::new(python, object), &call, &values),
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(object) => object.into_ptr(),
+            Err(error) => {
+                raise(python, call.name(), &error);
+                null_mut()
+            }
+        }
+    }
+}
+
+/// The arguments of one call.
+pub struct Call<'a> {
+    /// Python.
+    pub python: Python,
+    /// That of [`called`].
+    text: *const u8,
+    /// Arguments by position.
+    pub positional: &'a [*mut PyObject],
+    /// Values of the keywords.
+    named: &'a [*mut PyObject],
+    /// Their names, or NULL.
+    keywords: *mut PyObject,
+}
+
+impl Call<'_> {
+    /// The names of the parameters, an empty one, and that of the method.
+    fn names(&self) -> impl Iterator<Item = &'static CStr> {
+        // SAFETY: they begin behind the two numbers.
+        let mut next = unsafe { self.text.add(2) };
+        core::iter::from_fn(move || {
+            // SAFETY: the caller reads no more than there are.
+            unsafe {
+                let name = CStr::from_ptr(next.cast());
+                next = next.add(name.count_bytes() + 1);
+                Some(name)
+            }
+        })
+    }
+
+    /// The function, as Python knows it.
+    #[cold]
+    pub fn name(&self) -> &'static str {
+        let name = self.names().skip_while(|name| !name.is_empty()).nth(1);
+        name.and_then(|name| name.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The place of a keyword among the parameters that have names.
+    fn place(&self, keyword: *mut PyObject) -> Option<usize> {
+        // SAFETY: keywords are texts.
+        let is = |name: &CStr| unsafe {
+            self.python.PyUnicode_CompareWithASCIIString(keyword, name.as_ptr()) == 0
+        };
+        self.names().take_while(|name| !name.is_empty()).position(is)
+    }
+
+    /// Stores each argument at the index of its name; omitted ones are not modified.
+    fn bind(&self, values: &mut Values) -> Result<()> {
+        // SAFETY: the two numbers.
+        let [least, most] = unsafe { *self.text.cast::<[u8; 2]>() }.map(usize::from);
+        let given = self.positional.len();
+        if given > most || given < least {
+            const WORDS: [&str; MOST + 1] = ["", "one", "two", "three", "four", "five"];
+            let ending = if most == 1 { "" } else { "s" };
+            return Err(match WORDS.get(least) {
+                Some(word) if least == most && least > 0 => self.wrong(format_args!(
+                    "takes exactly {word} positional argument{ending} ({} given)",
+                    unsigned(given as u64)
+                )),
+                _ => self.wrong(format_args!(
+                    "takes at most {} positional argument{ending} ({} given)",
+                    unsigned(most as u64),
+                    unsigned(given as u64)
+                )),
+            });
+        }
+        values.iter_mut().zip(self.positional).for_each(|(to, from)| *to = *from);
+        for (place, &value) in self.named.iter().enumerate() {
+            // SAFETY: a tuple of as many names as there are values.
+            let keyword = unsafe { self.python.PyTuple_GetItem(self.keywords, place as isize) };
+            let slot = self.place(keyword).and_then(|place| values.get_mut(least + place));
+            match slot {
+                Some(slot) if slot.is_null() => *slot = value,
+                // The words of Python's own functions: consumers of `__dlpack__` look for them.
+                slot => {
+                    let what = match slot {
+                        Some(_) => "got multiple values for argument",
+                        None => "got an unexpected keyword argument",
+                    };
+                    let keyword = Quoted(text(self.python, keyword)?);
+                    return Err(self.wrong(format_args!("{what} '{keyword}'")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// TypeError: `name() what`.
+    #[cold]
+    pub fn wrong(&self, what: impl fmt::Display) -> Error {
+        wrong(self.python, self.name(), what)
+    }
+
+    /// TypeError where an argument is missing.
+    pub fn needs(&self, object: *mut PyObject, what: &str) -> Result<()> {
+        match object.is_null() {
+            true => Err(self.wrong(format_args!("needs {what}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// What `read` makes of an argument; `None` for the default.
+    pub fn given<T>(
+        &self,
+        object: *mut PyObject,
+        read: fn(&Self, *mut PyObject) -> Result<T>,
+    ) -> Result<Option<T>> {
+        given(self.python, object).then(|| read(self, object)).transpose()
+    }
+
+    /// The exception for a text that cannot be parsed, or that names an unknown thing.
+    #[cold]
+    fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Error {
+        let kind = match error.status() {
+            // A wrong argument, not a tensor that cannot be exchanged.
+            DLRS_DTYPE_CODE | DLRS_DTYPE_BITS | DLRS_DTYPE_LANES => self.python.PyExc_ValueError(),
+            status => class_of(self.python, status as i32),
+        };
+        set(self.python, kind, self.name(), &error.of(parameter), Some(text))
+    }
+
+    /// A dtype by its name, by the type of NumPy, PyTorch or another that has that name, or by
+    /// Python's type of such numbers.
+    pub fn dtype(&self, object: *mut PyObject) -> Result<DLDataType> {
+        let python = self.python;
+        if let Some(number) = Number::of_type(python, object) {
+            return Ok(number.dtype());
+        }
+        let found;
+        let name = match is_text(python, object) {
+            true => text(python, object)?,
+            false => {
+                found = name_of(python, object)?;
+                let text = text(python, found.as_ptr())?;
+                // "torch.float32"
+                text.rsplit(|&byte| byte == b'.').next().unwrap_or(text)
+            }
+        };
+        dtype::parse(name).map_err(|error| self.misread(error, Arg::dtype, name))
+    }
+
+    /// A device: its name, or the pair of `__dlpack_device__`.
+    pub fn device(&self, object: *mut PyObject) -> Result<DLDevice> {
+        const DEVICE: Arg = Arg::device;
+        let python = self.python;
+        if is_text(python, object) {
+            let name = text(python, object)?;
+            return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
+        }
+        // SAFETY: a live object.
+        let device = read_device(python, unsafe { Object::new(object) })?;
+        device_type::check(device).map_err(|error| error.of(DEVICE))?;
+        Ok(device)
+    }
+
+    /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
+    pub fn order(&self, object: *mut PyObject) -> Result<Order> {
+        if object.is_null() {
+            return Ok(Order::C);
+        }
+        let name = if is_text(self.python, object) { text(self.python, object)? } else { &[] };
+        let order = match *name {
+            [letter] => Order::from_char(letter.into()),
+            _ => None,
+        };
+        order.ok_or_else(|| {
+            let given = Given(self.python, object);
+            let text =
+                format_args!("{}: order must be 'C', 'F', 'A' or 'K', not {given}", self.name());
+            refused(self.python, self.python.PyExc_ValueError(), text)
+        })
+    }
+
+    /// Numbers given one by one or as one sequence.
+    pub fn numbers<'r>(&self, room: &'r mut [i64; MAX_NDIM]) -> Result<&'r [i64]> {
+        match *self.positional {
+            [one] => shape(self.python, one, room),
+            ref several => {
+                let count = several.len();
+                fill(room, count, &mut |place| match several.get(place) {
+                    Some(&item) => number(self.python, item),
+                    None => Ok(0),
+                })
+            }
+        }
+    }
+}
+
+/// Python's kinds of numbers.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Number {
+    Bool,
+    Int,
+    Float,
+    Complex,
+}
+
+impl Number {
+    /// The kind that a type is.
+    fn of_type(python: Python, kind: *mut PyObject) -> Option<Number> {
+        match kind {
+            kind if kind == python.PyLong_Type() => Some(Number::Int),
+            kind if kind == python.PyFloat_Type() => Some(Number::Float),
+            kind if kind == python.PyComplex_Type() => Some(Number::Complex),
+            kind if kind == python.PyBool_Type() => Some(Number::Bool),
+            _ => None,
+        }
+    }
+
+    /// The kind that an object is; arrays and their elements are none.
+    pub fn of(python: Python, object: *mut PyObject) -> Option<Number> {
+        // SAFETY: a live object.
+        let kind = Number::of_type(python, unsafe { tensor::type_of(object) });
+        kind.or(is_a(python, object, LONG).then_some(Number::Int))
+    }
+
+    /// The dtype that NumPy gives it.
+    pub const fn dtype(self) -> DLDataType {
+        let (code, bits) = match self {
+            Number::Bool => (DLDataTypeCode::kDLBool, 8),
+            Number::Int => (DLDataTypeCode::kDLInt, 64),
+            Number::Float => (DLDataTypeCode::kDLFloat, 64),
+            Number::Complex => (DLDataTypeCode::kDLComplex, 128),
+        };
+        DLDataType { code: code as u8, bits, lanes: 1 }
+    }
+}
+
+/// Whether an object can serve as an index.
+#[inline]
+pub fn is_index(python: Python, object: *mut PyObject) -> bool {
+    // SAFETY: a live object.
+    unsafe { python.PyIndex_Check(object) != 0 }
+}
+
+/// A whole number.
+#[inline]
+pub fn number(python: Python, object: *mut PyObject) -> Result<i64> {
+    fitting(python, object, Python::PyExc_ValueError)
+}
+
+/// A whole number that is the index of an element.
+pub fn index(python: Python, object: *mut PyObject) -> Result<i64> {
+    fitting(python, object, Python::PyExc_IndexError)
+}
+
+/// A whole number; the exception for one that does not fit.
+#[inline]
+fn fitting(
+    python: Python,
+    object: *mut PyObject,
+    error: fn(Python) -> *mut PyObject,
+) -> Result<i64> {
+    // SAFETY: a live object.
+    checked(python, -1, unsafe { python.PyNumber_AsSsize_t(object, error(python)) as i64 })
+}
+
+/// An axis.
+pub fn axis(python: Python, object: *mut PyObject) -> Result<i32> {
+    // What does not fit is no axis either.
+    Ok(i32::try_from(number(python, object)?).unwrap_or(i32::MAX))
+}
+
+/// The numbers of a sequence, or one number: what has no length. Every array could be an index, so
+/// it is no use to ask that.
+pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
+    if !is_a(python, object, LONG) {
+        // SAFETY: a live object.
+        match size(unsafe { python.PySequence_Size(object) }) {
+            Ok(count) => return sequence(python, object, count, room),
+            Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
+            // SAFETY: attached.
+            Err(_) => unsafe { python.PyErr_Clear() },
+        }
+    }
+    fill(room, 1, &mut |_| number(python, object))
+}
+
+fn sequence(
+    python: Python,
+    object: *mut PyObject,
+    count: usize,
+    room: &mut [i64; MAX_NDIM],
+) -> Result<&[i64]> {
+    fill(room, count, &mut |place| {
+        // SAFETY: a live sequence.
+        let item = unsafe { required(python.PySequence_GetItem(object, place as isize)) }?;
+        number(python, item.as_ptr())
+    })
+}
+
+fn fill<'r>(
+    room: &'r mut [i64; MAX_NDIM],
+    count: usize,
+    value: &mut dyn FnMut(usize) -> Result<i64>,
+) -> Result<&'r [i64]> {
+    let Some(slots) = room.get_mut(..count) else {
+        return Err(Error::new(DLRS_NDIM).value(count as i64).limit(MAX_NDIM as i64));
+    };
+    for (place, slot) in slots.iter_mut().enumerate() {
+        *slot = value(place)?;
+    }
+    Ok(slots)
+}
+
+/// The bytes of a text, borrowed from it.
+fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
+    // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
+    unsafe { utf8(python, Object::new(object)) }
+}
+
+/// The name of a dtype that is no text: that of a type, else its str().
+fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
+    // SAFETY: live objects.
+    unsafe {
+        let name = required(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
+        match python.attribute(Object::new(object), name.object())? {
+            Some(name) if is_text(python, name.as_ptr()) => Ok(name),
+            _ => required(python.PyObject_Str(object)),
+        }
+    }
+}
+
+/// A wrong argument in a message: itself if it is a text, else the name of its type.
+struct Given(Python, *mut PyObject);
+
+impl fmt::Display for Given {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Given(python, object) = self;
+        match is_text(python, object).then(|| text(python, object)) {
+            Some(Ok(text)) => write!(out, "'{}'", Quoted(text)),
+            // SAFETY: a live object, as above.
+            _ => KindOf(python, unsafe { Object::new(object) }).fmt(out),
+        }
+    }
+}
+
+/// `Py_TPFLAGS_LONG_SUBCLASS`
+const LONG: c_ulong = 1 << 24;
+/// `Py_TPFLAGS_LIST_SUBCLASS`
+pub const LIST: c_ulong = 1 << 25;
+/// `Py_TPFLAGS_TUPLE_SUBCLASS`
+pub const TUPLE: c_ulong = 1 << 26;
+
+/// Whether an object is of one of Python's own types, as `PyTuple_Check` tells: much faster than
+/// `isinstance`.
+#[inline]
+pub fn is_a(python: Python, object: *mut PyObject, kinds: c_ulong) -> bool {
+    // SAFETY: a live object, and so its type.
+    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & kinds != 0 }
+}
+
+/// Whether an object is true; one that is not given is not.
+pub fn truth(python: Python, object: *mut PyObject) -> Result<bool> {
+    if object.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: a live object.
+    done(unsafe { python.PyObject_IsTrue(object) })
+}
+
+/// `copy` of the array API: None, True or False.
+pub fn policy(python: Python, object: *mut PyObject) -> Result<CopyPolicy> {
+    if !given(python, object) {
+        return Ok(CopyPolicy::IfNeeded);
+    }
+    truth(python, object).map(|always| match always {
+        true => CopyPolicy::Always,
+        false => CopyPolicy::Never,
+    })
+}

@@ -1,0 +1,203 @@
+//! Attributes of a `Tensor`.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::slice::from_raw_parts;
+
+use super::failure::{Message, done, none, raise, refused, slot, truth};
+use super::scalars;
+use super::views::get_transposed;
+use crate::abi::*;
+use crate::copy;
+use crate::dtype_notation::{self, Notation};
+use crate::error::{Error, Result, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::spec::GetSetDef;
+use crate::validate::{Level, Rules, Snapshot, check_ndim};
+use crate::{device_type, dtype};
+use dlpack_python::raise::required;
+use dlpack_python::{Owned, PyObject, Python};
+
+/// A tuple of numbers.
+pub fn tuple(python: Python, numbers: &[i64]) -> Result<Owned> {
+    // SAFETY: a fresh tuple, filled with fresh numbers before anybody sees it.
+    unsafe {
+        let tuple = required(python.PyTuple_New(numbers.len() as isize))?;
+        for (place, &number) in numbers.iter().enumerate() {
+            let number = required(python.PyLong_FromLongLong(number))?;
+            done(python.PyTuple_SetItem(tuple.as_ptr(), place as isize, number.into_ptr()))?;
+        }
+        Ok(tuple)
+    }
+}
+
+/// A text of Python's.
+pub fn text(python: Python, text: &[u8]) -> Result<Owned> {
+    let start: *const c_char = text.as_ptr().cast();
+    // SAFETY: as many bytes as there are.
+    unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
+}
+
+/// A number of Python's.
+pub fn whole(python: Python, number: u64) -> Result<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { required(python.PyLong_FromUnsignedLongLong(number)) }
+}
+
+/// The name of a dtype.
+pub fn dtype_name(python: Python, dtype: DLDataType) -> Result<Owned> {
+    let mut name = Message::EMPTY;
+    let _ = dtype::format(dtype, &mut name);
+    text(python, name.text())
+}
+
+/// Attributes that are read from a snapshot: the name, what it gives, and its documentation. One
+/// getter serves them all; it gets the place in the table.
+macro_rules! attributes {
+    ($( $place:ident, $name:literal, $doc:literal, |$python:ident, $tensor:ident| $given:expr; )*)
+    => {
+        enum Place { $($place,)* End }
+
+        fn given(place: usize, python: Python, tensor: &Snapshot) -> Result<Owned> {
+            match place {
+                $( place if place == Place::$place as usize => {
+                    let ($python, $tensor) = (python, tensor);
+                    $given
+                } )*
+                _ => Err(Error::new(DLRS_INTERNAL)),
+            }
+        }
+
+        /// The attributes.
+        pub static ATTRIBUTES: [GetSetDef; Place::End as usize + 4] = [
+            $( GetSetDef::new(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
+            GetSetDef::new(0, c"shape", get_shape, "Extents, a tuple.\0"),
+            GetSetDef::new(0, c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
+            GetSetDef::new(0, c"T", get_transposed, "The view with reversed axes.\0"),
+            GetSetDef::END,
+        ];
+    };
+}
+
+attributes! {
+    Strides, c"strides", "Strides in elements, a tuple.",
+        |python, tensor| tuple(python, tensor.strides());
+    Ndim, c"ndim", "Number of axes.", |python, tensor| whole(python, tensor.shape().len() as u64);
+    Dtype, c"dtype", "Element type, its name: 'float32', 'bfloat16'.",
+        |python, tensor| dtype_name(python, tensor.dtype);
+    Device, c"device", "Device, its name: 'cpu', 'cuda:0'.", |python, tensor| {
+        let mut name = Message::EMPTY;
+        let _ = device_type::format(tensor.device, &mut name);
+        text(python, name.text())
+    };
+    Size, c"size", "Number of elements.", |python, tensor| whole(python, tensor.numel()? as u64);
+    Nbytes, c"nbytes", "Bytes of the elements without gaps.",
+        |python, tensor| whole(python, tensor.nbytes()?);
+    Itemsize, c"itemsize", "Bytes of one element, rounded up.",
+        |python, tensor| whole(python, dtype::padded_bytes(tensor.dtype).into());
+    DataPtr, c"data_ptr", "Address of element (0, ..., 0); 0 if empty.", |python, tensor| {
+        tensor.check_addressed()?;
+        whole(python, if tensor.empty { 0 } else { tensor.first() as u64 })
+    };
+    ByteOffset, c"byte_offset", "byte_offset of the DLTensor.",
+        |python, tensor| whole(python, tensor.byte_offset);
+    Flags, c"flags", "Flags of DLPack, as the bits of a number.",
+        |python, tensor| whole(python, tensor.flags);
+    ReadOnly, c"readonly", "Whether the elements must not be written.",
+        |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0);
+    IsCopied, c"is_copied", "Whether it is a copy that is not shared.",
+        |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0);
+    CudaArrayInterface, c"__cuda_array_interface__",
+        "CUDA array interface of a tensor on CUDA; else AttributeError.",
+        |python, tensor| array_interface(python, tensor, true);
+    ArrayInterface, c"__array_interface__",
+        "Array interface of a tensor in the host's memory; else AttributeError.",
+        |python, tensor| array_interface(python, tensor, false);
+}
+
+slot!(
+    /// Reads the attribute at a place of the table.
+    get, "", |this, place: *mut c_void| -> Owned {
+        let place = place.addr();
+        let mut snapshot = Snapshot::new();
+        this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
+            .and_then(|()| given(place, this.python, &snapshot))
+            .map_err(|error| {
+                raise(this.python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
+            })
+    }
+);
+
+/// Version 3 of the array interface, or of the one for CUDA. There pending work on the elements is
+/// on the default stream, or was made to precede it at the import; on the host it is waited for.
+fn array_interface(python: Python, tensor: &Snapshot, cuda: bool) -> Result<Owned> {
+    const LEGACY_STREAM: c_int = 1;
+    let missing = |what: &str| {
+        let cuda = if cuda { "cuda_" } else { "" };
+        let text = format_args!("this Tensor has no __{cuda}array_interface__: {what}");
+        refused(python, python.PyExc_AttributeError(), text)
+    };
+    let device_type = tensor.device.device_type;
+    match cuda {
+        true if device_type != DLDeviceType::kDLCUDA as i32 => {
+            return Err(missing("it is not on a CUDA device"));
+        }
+        false if !device_type::host_reachable(device_type) => {
+            return Err(missing("it is not in the host's memory"));
+        }
+        _ => {}
+    }
+    let Ok(name) = dtype_notation::text(tensor.dtype, Notation::DLRS_NOTATION_TYPESTR) else {
+        return Err(missing("that has no name for its dtype"));
+    };
+    if !cuda {
+        copy::host_read(tensor, &copy::Streams::NONE)?;
+    }
+    let mut typestr = Message::EMPTY;
+    let _ = name.write(&mut typestr);
+    let strides = match layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C) {
+        true => none(python),
+        false => {
+            let mut steps = [0; MAX_NDIM];
+            steps.iter_mut().zip(tensor.strides()).for_each(|(to, from)| *to = *from);
+            let steps = steps.get_mut(..tensor.shape().len()).unwrap_or_default();
+            let item_nbytes = dtype::padded_bytes(tensor.dtype);
+            layout::strides_to_bytes(tensor.shape(), steps, item_nbytes)?;
+            tuple(python, steps)?
+        }
+    };
+    let shape = tuple(python, tensor.shape())?;
+    let read_only = truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0)?;
+    let address = if tensor.empty { 0 } else { tensor.first() as u64 };
+    // SAFETY: live objects and texts, as the format says.
+    unsafe {
+        required(python.builder()(
+            if cuda { c"{s:O,s:s,s:(KO),s:O,s:i,s:i}" } else { c"{s:O,s:s,s:(KO),s:O,s:i}" }
+                .as_ptr(),
+            c"shape".as_ptr(),
+            shape.as_ptr(),
+            c"typestr".as_ptr(),
+            typestr.as_ptr(),
+            c"data".as_ptr(),
+            address,
+            read_only.as_ptr(),
+            c"strides".as_ptr(),
+            strides.as_ptr(),
+            c"version".as_ptr(),
+            3,
+            c"stream".as_ptr(),
+            LEGACY_STREAM,
+        ))
+    }
+}
+
+slot!(
+    /// `shape`, the most frequent attribute: nothing else is read.
+    get_shape, "shape", |this, _place: *mut c_void| -> Owned {
+        let &DLTensor { ndim, shape, .. } = this.live().description();
+        match check_ndim(ndim)? {
+            0 => tuple(this.python, &[]),
+            _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),
+            ndim => tuple(this.python, from_raw_parts(shape, ndim)),
+        }
+    }
+);

@@ -1,0 +1,180 @@
+//! Results of functions called by Python: an object, or an error that becomes an exception.
+
+use core::ffi::c_int;
+use core::fmt;
+use core::ptr::{NonNull, null_mut};
+
+use crate::error::{Error, Result, Status::*};
+pub use dlpack_python::raise::{Message, refused};
+use dlpack_python::raise::{class_of, raised, required};
+use dlpack_python::{Owned, PyObject, Python};
+
+/// The non-negative result of a Python function, or that it raised.
+#[inline]
+pub fn done(answer: c_int) -> Result<bool> {
+    if answer < 0 { Err(raised()) } else { Ok(answer > 0) }
+}
+
+/// The number that a Python function returned, or that it raised, of which `failed` may be a sign.
+#[inline]
+pub fn checked<T: PartialEq>(python: Python, failed: T, number: T) -> Result<T> {
+    // SAFETY: attached, by `Python`.
+    match number == failed && unsafe { !python.PyErr_Occurred().is_null() } {
+        true => Err(raised()),
+        false => Ok(number),
+    }
+}
+
+/// None, to be returned.
+pub fn none(python: Python) -> Owned {
+    own(python, python._Py_NoneStruct())
+}
+
+/// An object of Python's own, to be returned.
+pub fn own(python: Python, object: *mut PyObject) -> Owned {
+    // SAFETY: it is there as long as Python.
+    unsafe { Owned::share(python, NonNull::new_unchecked(object)) }
+}
+
+/// Truth as an object, to be returned.
+pub fn truth(python: Python, truth: bool) -> Result<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { required(python.PyBool_FromLong(truth.into())) }
+}
+
+/// What a function that Python calls returns to it.
+pub trait Answer {
+    /// As Python has it.
+    type Given;
+    /// There is an exception.
+    const RAISED: Self::Given;
+
+    /// The result for Python.
+    fn give(self) -> Self::Given;
+}
+
+impl Answer for Owned {
+    type Given = *mut PyObject;
+    const RAISED: *mut PyObject = null_mut();
+
+    #[inline]
+    fn give(self) -> *mut PyObject {
+        self.into_ptr()
+    }
+}
+
+impl Answer for () {
+    type Given = c_int;
+    const RAISED: c_int = -1;
+
+    #[inline]
+    fn give(self) -> c_int {
+        0
+    }
+}
+
+impl Answer for bool {
+    type Given = c_int;
+    const RAISED: c_int = -1;
+
+    #[inline]
+    fn give(self) -> c_int {
+        self.into()
+    }
+}
+
+/// A length.
+impl Answer for isize {
+    type Given = isize;
+    const RAISED: isize = -1;
+
+    #[inline]
+    fn give(self) -> isize {
+        self
+    }
+}
+
+/// Runs the body of a function that Python calls. `name` is its name in Python.
+///
+/// # Safety
+/// Python is calling.
+#[inline]
+pub unsafe fn answer<T: Answer>(
+    name: &'static str,
+    body: impl FnOnce(Python) -> Result<T>,
+) -> T::Given {
+    // SAFETY: the caller's word.
+    let python = unsafe { Python::calling() };
+    match body(python) {
+        Ok(answer) => answer.give(),
+        Err(error) => {
+            raise(python, name, &error);
+            T::RAISED
+        }
+    }
+}
+
+/// A function in a slot of a type: its name, the one in messages, the object, the other parameters,
+/// and the [`Answer`] that it gives.
+macro_rules! slot {
+    (
+        $(#[$doc:meta])* $name:ident, $shown:expr,
+        |$this:ident $(, $argument:ident: $type:ty)*| -> $answer:ty $body:block
+    ) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Python calls it for an object of the type.
+        pub unsafe extern "C" fn $name(
+            object: *mut PyObject $(, $argument: $type)*
+        ) -> <$answer as $crate::failure::Answer>::Given {
+            use $crate::{failure::answer, tensor::This};
+            // SAFETY: Python's word.
+            unsafe {
+                answer($shown, |python| -> $crate::error::Result<$answer> {
+                    let $this = This::new(python, object);
+                    $body
+                })
+            }
+        }
+    };
+}
+pub(super) use slot;
+
+/// Sets the exception of an error, unless Python code has raised one.
+#[cold]
+pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
+    // SAFETY: attached, by `Python`.
+    if error.status() == DLRS_CALLBACK && unsafe { !python.PyErr_Occurred().is_null() } {
+        return raised();
+    }
+    set(python, class_of(python, error.status() as i32), name, error, None)
+}
+
+/// Sets an exception of a kind with an error's text, of which a foreign text may be the value.
+#[cold]
+pub fn set(
+    python: Python,
+    kind: *mut PyObject,
+    name: &'static str,
+    error: &Error,
+    value: Option<&[u8]>,
+) -> Error {
+    let mut text = Message::EMPTY;
+    let _ = error.write(name, value, &mut text);
+    // SAFETY: attached, by `Python`; the text ends with NUL.
+    unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
+    raised()
+}
+
+/// IndexError, by which iteration ends too: there is no such element.
+#[cold]
+pub fn no_element(python: Python, name: &'static str, error: &Error) -> Error {
+    set(python, python.PyExc_IndexError(), name, error, None)
+}
+
+/// TypeError: a call with arguments that the function does not have.
+#[cold]
+pub fn wrong(python: Python, name: &'static str, what: impl fmt::Display) -> Error {
+    refused(python, python.PyExc_TypeError(), format_args!("{name}() {what}"))
+}

@@ -1,0 +1,336 @@
+//! The `Tensor` object: it holds one reference to a tensor, and no reference to a Python object but
+//! its type. The tensor may hold one: the garbage collector visits it where the object is the only
+//! owner of the tensor. There is no `tp_clear`, as a tuple has none: what a tensor holds is older
+//! than it, so in a cycle there is an object that was changed later, and can be cleared.
+//!
+//! The tensor is a block of ours, and never changes: a foreign one is put in a block when it is
+//! taken in. Its producer may keep the struct and change it, as PyTorch does, whose extents are
+//! those of the tensor that lives on.
+
+use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
+use core::mem::offset_of;
+use core::ptr::{NonNull, null_mut};
+
+use super::exchange::wanted;
+use super::spec::Visit;
+use crate::abi::{DLDevice, DLTensor};
+use crate::copy::CopyPolicy;
+use crate::device_type::opaque_handle;
+use crate::error::Result;
+use crate::validate::{Level, Rules, Snapshot};
+use dlpack_python::import::import;
+use dlpack_python::payload::{Payload, payload};
+use dlpack_python::raise::required;
+pub use dlpack_python::type_of;
+use dlpack_python::wrap::{only_object, release};
+use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes};
+use dlpack_tensor::tensor::block::{self, Block, Owner};
+use dlpack_tensor::tensor::{Versioned, convert, share};
+
+/// What a tensor must be to become an object.
+pub const RULES: Rules = Rules::of_import(Level::DLRS_LEVEL_STRICT);
+
+/// Bytes of a `Tensor`.
+pub fn basicsize() -> usize {
+    header_nbytes() + size_of::<Payload>()
+}
+
+/// Where the list of weak references is.
+pub fn weak_list_offset() -> usize {
+    header_nbytes() + offset_of!(Payload, weak_references)
+}
+
+/// The `Tensor` that Python calls a function for, and keeps meanwhile.
+#[derive(Clone, Copy)]
+pub struct This {
+    /// Python.
+    pub python: Python,
+    object: *mut PyObject,
+}
+
+impl This {
+    /// # Safety
+    /// `object` is a `Tensor`, or nothing is asked of it, and lives as long as what is made here.
+    #[inline]
+    pub unsafe fn new(python: Python, object: *mut PyObject) -> This {
+        This { python, object }
+    }
+
+    /// The object.
+    pub fn as_ptr(self) -> *mut PyObject {
+        self.object
+    }
+
+    /// Its type.
+    pub fn kind(self) -> *mut PyObject {
+        // SAFETY: live.
+        unsafe { type_of(self.object) }
+    }
+
+    /// Its tensor.
+    #[inline]
+    pub fn live(&self) -> Live<'_> {
+        // SAFETY: live, and nobody sees an object that is not filled.
+        unsafe { Live::new(self.python, (*payload(self.object)).tensor.unwrap_unchecked()) }
+    }
+
+    /// A tensor that was made here as an object of the same type.
+    pub fn like(self, tensor: Held) -> Result<Owned> {
+        // SAFETY: the type holds a tensor.
+        unsafe { tensor.object(self.kind()) }
+    }
+}
+
+/// A tensor of ours that is kept live.
+#[derive(Clone, Copy)]
+pub struct Live<'a> {
+    /// Python.
+    pub python: Python,
+    block: NonNull<Block>,
+    keeper: PhantomData<&'a Block>,
+}
+
+impl<'a> Live<'a> {
+    /// # Safety
+    /// The block is live as long as the result.
+    #[inline]
+    pub unsafe fn new(python: Python, block: NonNull<Block>) -> Live<'a> {
+        Live { python, block, keeper: PhantomData }
+    }
+
+    /// Its block.
+    #[inline]
+    pub fn block(self) -> NonNull<Block> {
+        self.block
+    }
+
+    /// The tensor, borrowed.
+    #[inline]
+    pub fn tensor(self) -> Versioned {
+        Block::versioned(self.block)
+    }
+
+    /// Its description, which nobody changes.
+    #[inline]
+    pub fn description(self) -> &'a DLTensor {
+        // SAFETY: live.
+        unsafe { &(*self.tensor().as_ptr()).dl_tensor }
+    }
+
+    /// Reads and checks it.
+    #[inline(never)]
+    pub fn read(self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
+        // SAFETY: live.
+        unsafe { snapshot.read_managed(self.tensor().as_ptr(), rules) }
+    }
+
+    /// One more reference.
+    #[inline]
+    pub fn share(self) -> Result<Held> {
+        // SAFETY: live; the reference is ours.
+        unsafe { Ok(Held::new(self.python, share::retain(self.tensor())?)) }
+    }
+}
+
+/// What an object holds in place of `tensor`, from which `snapshot` was read: itself, or a block
+/// that owns it.
+///
+/// Its `data` is the address of the first element: half of the frameworks ignore `byte_offset`, and
+/// show other memory instead (docs/interop.md).
+///
+/// # Safety
+/// `tensor` is live; on success the block owns the caller's reference.
+pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
+    let opaque = opaque_handle(snapshot.device.device_type);
+    // SAFETY: the caller's word.
+    match unsafe { block::of_versioned(tensor) } {
+        Some(block) if snapshot.byte_offset == 0 || opaque => Ok(block),
+        _ => {
+            if !opaque {
+                (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0);
+            }
+            convert::box_snapshot(snapshot, tensor)
+        }
+    }
+}
+
+/// As [`own`], for a tensor that is not checked yet.
+///
+/// # Safety
+/// As [`own`].
+pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), RULES)?;
+        own(&mut snapshot, tensor)
+    }
+}
+
+/// As [`own`], for one of our blocks that was imported by [`RULES`].
+///
+/// # Safety
+/// As [`own`].
+#[inline]
+unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word; nothing changes what a block says.
+    match unsafe { (*tensor.as_ptr()).dl_tensor.byte_offset } {
+        0 => Ok(tensor.cast()),
+        // SAFETY: the caller's word.
+        _ => unsafe { owned(tensor) },
+    }
+}
+
+/// A new object that takes `tensor`, also on failure.
+///
+/// # Safety
+/// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has
+/// one reference to give.
+#[inline]
+pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { Held::new(python, tensor).give(|tensor| wrap_if(python, kind, || folded(tensor))) }
+}
+
+/// A new object with the block of `own`; on failure no ownership is taken.
+///
+/// # Safety
+/// `kind` is a `Tensor` type; the block has one reference to give.
+#[inline]
+pub unsafe fn wrap_if(
+    python: Python,
+    kind: *mut PyObject,
+    own: impl FnOnce() -> Result<NonNull<Block>>,
+) -> Result<Owned> {
+    // SAFETY: a live type; the object is fresh, and as large as its type says.
+    unsafe {
+        let object = required(python._PyObject_GC_New(kind))?;
+        let payload = payload(object.as_ptr());
+        payload.write(Payload { tensor: None, weak_references: null_mut() });
+        let block = own()?;
+        (*payload).tensor = Some(block);
+        // Memory of its own refers to nothing.
+        if !matches!(block.as_ref().owner(), Owner::Block) {
+            python.PyObject_GC_Track(object.as_ptr().cast());
+        }
+        Ok(object)
+    }
+}
+
+/// One reference to our tensor, released when it goes out of scope.
+pub struct Held(Python, Versioned);
+
+impl Held {
+    /// # Safety
+    /// `tensor` is a live block of ours, with one reference to give; attached to Python until this
+    /// is dropped.
+    pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
+        Held(python, tensor)
+    }
+
+    /// The tensor of any object.
+    ///
+    /// # Safety
+    /// `object` is live.
+    pub unsafe fn of(python: Python, object: *mut PyObject) -> Result<Held> {
+        // SAFETY: the caller's word.
+        unsafe { Held::by(python, object, None, CopyPolicy::IfNeeded) }
+    }
+
+    /// The tensor of any object, where it is or on a device.
+    ///
+    /// # Safety
+    /// `object` is live.
+    #[inline(never)]
+    pub unsafe fn by(
+        python: Python,
+        object: *mut PyObject,
+        device: Option<DLDevice>,
+        policy: CopyPolicy,
+    ) -> Result<Held> {
+        // SAFETY: the caller's word.
+        Ok(Held(python, import(python, unsafe { Object::new(object) }, &wanted(device, policy))?))
+    }
+
+    /// The tensor, whose reference stays here.
+    pub fn live(&self) -> Live<'_> {
+        // SAFETY: a live block of ours.
+        unsafe { Live::new(self.0, self.1.cast()) }
+    }
+
+    /// Gives the reference to `take`, or releases it where that fails.
+    #[inline]
+    pub fn give<T>(self, take: impl FnOnce(Versioned) -> Result<T>) -> Result<T> {
+        let taken = take(self.1);
+        if taken.is_ok() {
+            core::mem::forget(self);
+        }
+        taken
+    }
+
+    /// A tensor that was made here, with `byte_offset` 0 where it has addresses, as an object.
+    ///
+    /// # Safety
+    /// `kind` is a type whose objects hold a tensor.
+    #[inline(never)]
+    pub unsafe fn object(self, kind: *mut PyObject) -> Result<Owned> {
+        let python = self.0;
+        // SAFETY: the caller's word.
+        self.give(|tensor| unsafe { wrap_if(python, kind, || Ok(tensor.cast())) })
+    }
+}
+
+impl Drop for Held {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: our reference.
+        unsafe { release(self.0, self.1) }
+    }
+}
+
+/// `tp_traverse`.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn traverse(
+    object: *mut PyObject,
+    visit: Visit,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: Python's word; a block that the object holds is live, and so is what that holds.
+    unsafe {
+        match visit(type_of(object), context) {
+            0 => {}
+            stop => return stop,
+        }
+        let block = (*payload(object)).tensor;
+        match block.and_then(|block| only_object(Python::calling(), block)) {
+            Some(held) => visit(held.as_ptr(), context),
+            None => 0,
+        }
+    }
+}
+
+/// `tp_dealloc`.
+///
+/// # Safety
+/// Python calls it for a `Tensor` without references.
+pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
+    // SAFETY: Python's word; nothing of the object is used after it was freed.
+    unsafe {
+        let python = Python::calling();
+        python.PyObject_GC_UnTrack(object.cast());
+        let Payload { tensor, weak_references } = payload(object).read();
+        let kind = type_of(object);
+        if !weak_references.is_null() {
+            python.PyObject_ClearWeakRefs(object);
+        }
+        if let Some(tensor) = tensor.map(Block::versioned) {
+            // A deleter may be one that a program wrote in Python.
+            release(python, tensor);
+        }
+        python.PyObject_GC_Del(object.cast());
+        python.Py_DecRef(kind);
+    }
+}

@@ -1,0 +1,195 @@
+//! The functions of the module, and its types, which are made once per interpreter and kept in its
+//! record. Docstrings stand with the methods (`method!`); their examples are run as tests.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::{NonNull, null};
+
+use super::failure::{slot, wrong};
+use super::spec::*;
+use super::{attributes, buffer, copies, exchange, makes, numpy, pickles, scalars};
+use super::{set, tensor, values, views, writes};
+use crate::abi::DLPackExchangeAPI;
+use crate::error::{Error, Result, Status::*};
+use dlpack_python::capsule::EXCHANGE_API;
+use dlpack_python::raise::required;
+use dlpack_python::{Owned, PyObject, Python, home};
+
+/// Documentation of the module.
+pub const MODULE: &str = "\
+DLPack tensors of any producer, and copies of them.\n\
+\n\
+A dtype is the name of its type: 'float32', 'bfloat16', 'float8_e4m3fn', 'bool', 'float32x4'; \
+or\n\
+the type of NumPy, ml_dtypes, PyTorch or Python that has that name, as np.float32 and int.\n\
+A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or what has that name as its text, as\n\
+torch.device('cuda:0'); or the pair (type, id) of __dlpack_device__.\0";
+
+/// Documentation of the type.
+pub const TENSOR: &str = "\
+A tensor in shared memory. Made by from_dlpack, asarray, zeros, full and empty.\n\
+\n\
+Any library imports it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
+float(), complex() and bool() return the value of a tensor with one element. There is no\n\
+arithmetic, no ==, no in and no hash. The garbage collector finds a cycle through a buffer or an\n\
+array interface, if nothing else holds the tensor. It cannot look into a capsule of another\n\
+library: a cycle through a __dlpack__ is never collected.\0";
+
+/// Functions of the module.
+pub static FUNCTIONS: [MethodDef; 7] = [
+    exchange::from_dlpack(),
+    makes::asarray(),
+    makes::from_numpy(),
+    makes::empty(),
+    makes::zeros(),
+    makes::full(),
+    MethodDef::END,
+];
+
+/// Methods of the type.
+pub static METHODS: [MethodDef; 38] = [
+    MethodDef::new("__dlpack__\0", exchange::dlpack, DLPACK.as_bytes()),
+    exchange::__dlpack_device__(),
+    numpy::__array__(),
+    pickles::__copy__(),
+    pickles::__deepcopy__(),
+    pickles::__reduce_ex__(),
+    pickles::_rebuild().of_type(),
+    copies::copy(),
+    copies::contiguous(),
+    copies::is_contiguous(),
+    copies::to(),
+    makes::astype(),
+    writes::fill(),
+    writes::copy_from(),
+    writes::equal(),
+    writes::max_diff(),
+    views::reshape(),
+    views::broadcast_to(),
+    views::permute(),
+    views::transpose(),
+    views::swapaxes(),
+    views::flip(),
+    views::squeeze(),
+    views::unsqueeze(),
+    views::view(),
+    views::read_only(),
+    numpy::numpy(),
+    values::memoryview(),
+    pickles::tobytes(),
+    scalars::__complex__(),
+    scalars::__floor__(),
+    scalars::__ceil__(),
+    scalars::__trunc__(),
+    scalars::__round__(),
+    scalars::__format__(),
+    values::tolist(),
+    values::item(),
+    MethodDef::END,
+];
+
+const DLPACK: &str = "\
+__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n\
+A capsule with the tensor, for a consumer's from_dlpack.\n\n\
+>>> 'dltensor_versioned' in str(dlpack_rs.zeros(3).__dlpack__(max_version=(1, 0)))\n\
+True\0";
+
+slot!(
+    /// `tp_new`: there is no tensor without memory.
+    refuse_new, "Tensor",
+    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
+        const USE: &str =
+            "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
+        Err(wrong(this.python, "Tensor", USE))
+    }
+);
+
+/// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
+pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
+    home::here(python)?.tensor.get(|| tensor_type(python, api))
+}
+
+/// The type `Tensor`, made already, borrowed.
+#[inline]
+pub fn known(python: Python) -> Result<*mut PyObject> {
+    let gone = || Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending"));
+    Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
+}
+
+/// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
+/// `Tensor`, which has no buffer itself.
+pub fn lender(python: Python) -> Result<*mut PyObject> {
+    Ok(home::here(python)?.lender.get(|| lender_type(python))?.as_ptr())
+}
+
+/// The type `Tensor`.
+fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
+    let members = [
+        MemberDef {
+            name: c"__weaklistoffset__".as_ptr(),
+            kind: T_PYSSIZET,
+            offset: tensor::weak_list_offset() as isize,
+            flags: READONLY,
+            doc: null(),
+        },
+        MemberDef::END,
+    ];
+    // The function pointers of a list of slots are data to C.
+    let slots = [
+        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
+        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
+        TypeSlot::new(Slot::tp_repr, values::repr as *const c_void),
+        TypeSlot::new(Slot::tp_doc, TENSOR.as_ptr().cast()),
+        TypeSlot::new(Slot::tp_methods, (&raw const METHODS).cast()),
+        TypeSlot::new(Slot::tp_getset, (&raw const attributes::ATTRIBUTES).cast()),
+        TypeSlot::new(Slot::tp_members, members.as_ptr().cast()),
+        TypeSlot::new(Slot::mp_subscript, views::subscript as *const c_void),
+        TypeSlot::new(Slot::mp_ass_subscript, views::assign_subscript as *const c_void),
+        TypeSlot::new(Slot::mp_length, views::length as *const c_void),
+        TypeSlot::new(Slot::sq_length, views::length as *const c_void),
+        TypeSlot::new(Slot::sq_item, views::item as *const c_void),
+        // If one of these is missing Python uses another, with a wrong value.
+        TypeSlot::new(Slot::tp_iter, views::iterate as *const c_void),
+        TypeSlot::new(Slot::sq_contains, scalars::contains as *const c_void),
+        TypeSlot::new(Slot::nb_bool, scalars::truth as *const c_void),
+        TypeSlot::new(Slot::nb_int, scalars::int as *const c_void),
+        TypeSlot::new(Slot::nb_index, scalars::index as *const c_void),
+        TypeSlot::new(Slot::nb_float, scalars::float as *const c_void),
+        TypeSlot::new(Slot::tp_richcompare, scalars::compare as *const c_void),
+        TypeSlot::END,
+    ];
+    let kind = new_type(python, c"dlpack_rs.Tensor", &slots)?;
+    // SAFETY: a type that nobody else has seen; the table lives for ever.
+    unsafe {
+        let api = (&raw const *api).cast_mut().cast();
+        let api = required(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
+        set(python, kind.as_ptr(), c"__dlpack_c_exchange_api__", api)?;
+    }
+    Ok(kind)
+}
+
+fn lender_type(python: Python) -> Result<Owned> {
+    let slots = [
+        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
+        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
+        TypeSlot::new(Slot::bf_getbuffer, buffer::get as *const c_void),
+        TypeSlot::new(Slot::bf_releasebuffer, buffer::release as *const c_void),
+        TypeSlot::END,
+    ];
+    new_type(python, c"dlpack_rs.TensorMemory", &slots)
+}
+
+/// A type whose objects hold a tensor. Python copies the list.
+fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned> {
+    let spec = TypeSpec {
+        name: name.as_ptr(),
+        basicsize: tensor::basicsize() as c_int,
+        itemsize: 0,
+        flags: TYPE_FLAGS,
+        slots: slots.as_ptr(),
+    };
+    // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
+    // `members`, which is copied too.
+    unsafe { required(python.PyType_FromSpec((&raw const spec).cast())) }
+}

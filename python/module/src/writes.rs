@@ -1,0 +1,511 @@
+//! Writing into a `Tensor`: `t[...] = x`, `fill`, `copy_from`.
+//!
+//! A number, which must fit, becomes one element of the widest dtype of its kind, and fills;
+//! anything else is taken in as by `asarray`, broadcast as NumPy does, and copied, or converted as
+//! by `astype`.
+
+use core::ffi::c_int;
+
+use super::arguments::{self, Call, LIST, Number, TUPLE, method};
+use super::failure::{checked, done, none, refused, truth};
+use super::numpy::{call_method, call_numpy};
+use super::tensor::{Held, Live, This, type_of};
+use super::values;
+use super::views::viewed;
+use crate::abi::{DLDataTypeCode::*, *};
+use crate::cast::{self, Value};
+use crate::compare;
+use crate::copy::{self, Given, Options, Pair};
+use crate::device_type::{self, CPU};
+use crate::dtype;
+use crate::error::{Arg, Error, Result, Status::*};
+use crate::layout::{MAX_NDIM, Order};
+use crate::validate::{Rules, Snapshot};
+use crate::view::Step;
+use dlpack_python::constants::{self, Constant, text};
+use dlpack_python::raise::{KindOf, is, required, size};
+use dlpack_python::{Object, Owned, PyObject, Python, detached, is_text};
+use dlpack_tensor::tensor::alloc::{self, Request};
+
+/// Overlapping assignments in Python have the result of a temporary.
+pub const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
+/// What is written, and where.
+const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
+
+/// A number, as an element of the widest dtype of its kind.
+#[derive(Clone, Copy)]
+pub struct Scalar {
+    bits: [u64; 2],
+    dtype: DLDataType,
+}
+
+impl Scalar {
+    /// The number 0.
+    pub const ZERO: Scalar = Scalar { bits: [0; 2], dtype: wide(kDLUInt) };
+
+    /// Writes it to every element.
+    pub fn fill(&self, dst: Live) -> Result<()> {
+        let place = self.bits.as_ptr().cast();
+        let value = Value { place, dtype: self.dtype, dtype_arg: ARGS[0] };
+        let mut snapshot = Snapshot::new();
+        dst.read(Rules::COPY, &mut snapshot)?;
+        // SAFETY: live, and a value of our own.
+        let fill = || unsafe { cast::fill(value, dst.tensor(), ARGS, OPTIONS) };
+        detached(dst.python, snapshot.nbytes()?, fill)
+    }
+}
+
+/// The widest dtype of a kind of numbers, which [`Scalar`] has.
+const fn wide(code: DLDataTypeCode) -> DLDataType {
+    let bits = if matches!(code, kDLComplex) { 128 } else { 64 };
+    DLDataType { code: code as u8, bits, lanes: 1 }
+}
+
+/// A number as an element for tensors of a dtype.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Result<Scalar> {
+    const BOOL: u8 = kDLBool as u8;
+    const INT: u8 = kDLInt as u8;
+    const UINT: u8 = kDLUInt as u8;
+    // SAFETY: the caller's word.
+    let (code, bits) = unsafe {
+        let float = |value| checked(python, -1.0, value).map(f64::to_bits);
+        match into.code {
+            BOOL => (kDLUInt, [done(python.PyObject_IsTrue(value))?.into(), 0]),
+            INT | UINT => {
+                let whole = required(python.PyNumber_Long(value))?;
+                let code = if into.code == INT { kDLInt } else { kDLUInt };
+                (code, [integer(python, &whole, into)?, 0])
+            }
+            code if dtype::is_complex(code) => {
+                // Python before 3.13 converts to a float first, without the imaginary part.
+                let method = text(python, c"__complex__")?;
+                let found = match Number::of(python, value) {
+                    Some(_) => None,
+                    None => python.attribute(Object::new(value), method.object())?,
+                };
+                let own = found.map(|_| call_method(python, value, c"__complex__", &[]));
+                let own = own.transpose()?;
+                let value = own.as_ref().map_or(value, Owned::as_ptr);
+                let real = checked(python, -1.0, python.PyComplex_RealAsDouble(value))?;
+                let real = to_odd(python, value, real, into)?.to_bits();
+                let imaginary = float(python.PyComplex_ImagAsDouble(value))?;
+                (kDLComplex, [real, imaginary])
+            }
+            _ => {
+                let nearest = checked(python, -1.0, python.PyFloat_AsDouble(value))?;
+                (kDLFloat, [to_odd(python, value, nearest, into)?.to_bits(), 0])
+            }
+        }
+    };
+    Ok(Scalar { bits, dtype: wide(code) })
+}
+
+/// The double that stands for an integer: the nearest one or, where that is another number and a
+/// narrower dtype will round it again, the one beside the integer whose last bit is 1. Rounding
+/// that gives what rounding the integer would.
+///
+/// # Safety
+/// `value` is a live object, and `nearest` what Python converts it to.
+unsafe fn to_odd(
+    python: Python,
+    value: *mut PyObject,
+    nearest: f64,
+    into: DLDataType,
+) -> Result<f64> {
+    const EXACT: f64 = (1u64 << 53) as f64; // every integer up to it is a double
+    const LESS: c_int = 0; // Py_LT
+    const GREATER: c_int = 4; // Py_GT
+    let widest = u16::from(into.bits) >= if dtype::is_complex(into.code) { 128 } else { 64 };
+    let bits = nearest.to_bits();
+    // SAFETY: live objects.
+    unsafe {
+        if nearest.abs() <= EXACT || widest || bits & 1 == 1 || python.PyIndex_Check(value) == 0 {
+            return Ok(nearest);
+        }
+        let whole = required(python.PyNumber_Index(value))?;
+        let double = required(python.PyFloat_FromDouble(nearest))?;
+        let is = |order| {
+            let found = python.PyObject_RichCompareBool(whole.as_ptr(), double.as_ptr(), order);
+            checked(python, -1, found).map(|found| found == 1)
+        };
+        let (outwards, inwards) = if nearest > 0.0 { (GREATER, LESS) } else { (LESS, GREATER) };
+        let beside = if is(outwards)? {
+            bits + 1
+        } else if is(inwards)? {
+            bits - 1
+        } else {
+            bits
+        };
+        Ok(f64::from_bits(beside))
+    }
+}
+
+/// The low bits of an `int` that fits in an integer dtype.
+fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<u64> {
+    let signed = dtype.code == kDLInt as u8;
+    let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
+    // SAFETY: an `int`; the exceptions that these functions raise are replaced.
+    let (bits, fits) = unsafe {
+        let bits = match signed {
+            true => python.PyLong_AsLongLong(whole.as_ptr()) as u64,
+            false => python.PyLong_AsUnsignedLongLong(whole.as_ptr()),
+        };
+        let raised = bits == u64::MAX && !python.PyErr_Occurred().is_null();
+        if raised {
+            python.PyErr_Clear();
+        }
+        let again = match signed {
+            true => ((bits << unused) as i64 >> unused) as u64,
+            false => bits << unused >> unused,
+        };
+        (bits, !raised && again == bits)
+    };
+    if fits {
+        return Ok(bits);
+    }
+    let name = dtype::Name(DLDataType { lanes: 1, ..dtype });
+    let text = format_args!("the value is out of bounds for {name}");
+    Err(refused(python, python.PyExc_OverflowError(), text))
+}
+
+/// A tensor of the numbers in nested lists, whose shape NumPy finds: each as an element for a
+/// dtype, but of the widest of its kind.
+///
+/// # Safety
+/// `lists` is a live object.
+pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) -> Result<Held> {
+    let objects = call_numpy(python, c"asarray", &[lists, text(python, c"O")?.as_ptr()])?;
+    let flat = call_method(python, objects.as_ptr(), c"ravel", &[])?;
+    let mut room = [0; MAX_NDIM];
+    // SAFETY: live objects; a fresh block has room for as many elements as there are numbers.
+    unsafe {
+        let shape = python.PyObject_GetAttrString(objects.as_ptr(), c"shape".as_ptr());
+        let shape = arguments::shape(python, required(shape)?.as_ptr(), &mut room)?;
+        let wide = scalar(python, python._Py_FalseStruct(), dtype)?.dtype;
+        let made = Held::new(python, alloc::new(&Request::dense(shape, wide, CPU))?);
+        let words = usize::from(wide.bits / 64);
+        let mut to: *mut u64 = made.live().description().data.cast();
+        for place in 0..size(python.PySequence_Size(flat.as_ptr()))? {
+            let item = required(python.PySequence_GetItem(flat.as_ptr(), place as isize))?;
+            let Some(number) = number(python, item.as_ptr(), dtype)? else {
+                if arguments::is_a(python, item.as_ptr(), LIST | TUPLE)
+                    || is_text(python, item.as_ptr())
+                {
+                    const WHAT: &str = "the lists differ in length, or hold what is no number\0\
+                        Give numbers, in lists of one length.";
+                    return Err(Error::new(DLRS_BAD_ARG).detail(WHAT));
+                }
+                let kind = KindOf(python, item.object());
+                let text = format_args!("the lists hold what is no number: {kind}");
+                return Err(refused(python, python.PyExc_TypeError(), text));
+            };
+            to.copy_from_nonoverlapping(number.bits.as_ptr(), words);
+            to = to.add(words);
+        }
+        Ok(made)
+    }
+}
+
+/// The number that a value is, for tensors of a dtype. What has a `__dlpack__` is an array, though
+/// it can be converted to a number.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn plain(python: Python, value: *mut PyObject, dtype: DLDataType) -> Result<Option<Scalar>> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let array = Number::of(python, value).is_none() && {
+            let kind = python.kind(Object::new(value))?;
+            python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
+        };
+        if array { Ok(None) } else { number(python, value, dtype) }
+    }
+}
+
+/// Writes a value, a number or anything of which a tensor can be made, to the elements of `dst`.
+///
+/// # Safety
+/// `value` is a live object.
+pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
+    let (python, dtype) = (dst.python, dst.description().dtype);
+    // SAFETY: the caller's word.
+    unsafe {
+        match plain(python, value, dtype)? {
+            Some(number) => number.fill(dst),
+            None => broadcast(taken(python, value, Some(dtype))?.live(), dst),
+        }
+    }
+}
+
+/// What makes a tensor of an object.
+#[derive(PartialEq)]
+pub enum Source {
+    /// A protocol of its own.
+    Protocol,
+    /// NumPy, by `__array__`.
+    Array,
+    /// NumPy, which finds the shape of nested sequences.
+    Sequence,
+}
+
+impl Source {
+    /// That of an object; TypeError for what is no array, and cannot be made one.
+    ///
+    /// # Safety
+    /// `value` is a live object.
+    pub unsafe fn of(python: Python, value: *mut PyObject) -> Result<Source> {
+        if arguments::is_a(python, value, LIST | TUPLE) {
+            return Ok(Source::Sequence);
+        }
+        // SAFETY: the caller's word.
+        unsafe {
+            let capsule = type_of(value) == python.PyCapsule_Type();
+            if capsule || python.PyObject_CheckBuffer(value) != 0 {
+                return Ok(Source::Protocol);
+            }
+            for (name, source) in [
+                (c"__dlpack__", Source::Protocol),
+                (c"__dlpack_c_exchange_api__", Source::Protocol),
+                (c"__cuda_array_interface__", Source::Protocol),
+                (c"__array_interface__", Source::Protocol),
+                (c"__array__", Source::Array),
+            ] {
+                let name = text(python, name)?;
+                if python.attribute(Object::new(value), name.object())?.is_some() {
+                    return Ok(source);
+                }
+            }
+            if !is_text(python, value) {
+                match size(python.PySequence_Size(value)) {
+                    Ok(_) => return Ok(Source::Sequence),
+                    Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
+                    Err(_) => python.PyErr_Clear(),
+                }
+            }
+            let text = format_args!(
+                "{} is no array and no sequence of numbers: it has no __dlpack__, no buffer and \
+                 no array interface",
+                KindOf(python, Object::new(value))
+            );
+            Err(refused(python, python.PyExc_TypeError(), text))
+        }
+    }
+}
+
+/// The tensor of an object, or of what NumPy makes of it; the numbers in sequences become elements
+/// for a dtype.
+///
+/// # Safety
+/// `value` is a live object.
+pub unsafe fn taken(
+    python: Python,
+    value: *mut PyObject,
+    dtype: Option<DLDataType>,
+) -> Result<Held> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match (Source::of(python, value)?, dtype) {
+            (Source::Protocol, _) => Held::of(python, value),
+            (Source::Sequence, Some(dtype)) => listed(python, value, dtype),
+            _ => Held::of(python, call_numpy(python, c"asarray", &[value])?.as_ptr()),
+        }
+    }
+}
+
+/// The tensor of an argument that is an array itself.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match Source::of(call.python, value)? {
+            Source::Protocol => Held::of(call.python, value),
+            _ => Err(call.wrong("takes an array with __dlpack__, as numpy.asarray() makes it")),
+        }
+    }
+}
+
+/// A number of Python's, NumPy's or another library's, as ml_dtypes' and `Decimal`; `None` for what
+/// is none.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn number(
+    python: Python,
+    value: *mut PyObject,
+    dtype: DLDataType,
+) -> Result<Option<Scalar>> {
+    // SAFETY: the caller's word.
+    let value_of = |code| unsafe { scalar(python, value, DLDataType { code, ..dtype }) };
+    if Number::of(python, value).is_none() {
+        // A text can be a whole number, and anything is true, so they are no sign of a number.
+        let sign = if dtype::is_complex(dtype.code) { kDLComplex } else { kDLFloat };
+        let whole = [kDLBool, kDLInt, kDLUInt].map(|kind| kind as u8);
+        match value_of(sign as u8) {
+            Ok(found) if !whole.contains(&dtype.code) => return Ok(Some(found)),
+            Ok(_) => {}
+            Err(_) if is(python, Python::PyExc_TypeError) => {
+                // SAFETY: attached.
+                unsafe { python.PyErr_Clear() };
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    value_of(dtype.code).map(Some)
+}
+
+/// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
+/// there are fewer axes. Further axes of extent 1 in front are left out, as NumPy leaves them.
+pub fn broadcast(src: Live, dst: Live) -> Result<()> {
+    let pair = read([src, dst], ARGS)?;
+    let (from, to) = (pair.src.shape(), pair.dst.shape());
+    if from == to {
+        return write(src, dst, OPTIONS);
+    }
+    let further = from.len().saturating_sub(to.len());
+    let ones = from.iter().take(further).all(|&extent| extent == 1);
+    let view = viewed(src, &mut |view| {
+        for _ in 0..if ones { further } else { 0 } {
+            view.apply(&Step::Squeeze { axis: 0 })?;
+        }
+        view.apply(&Step::Expand { shape: to })
+    })?;
+    write(view.live(), dst, OPTIONS)
+}
+
+/// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
+/// and devices are: only the CPU converts, so other memory is copied to the host.
+/// `options` are [`OPTIONS`], but for how numbers are converted.
+pub fn write(src: Live, dst: Live, options: &Options) -> Result<()> {
+    let python = src.python;
+    let pair = read([src, dst], ARGS)?;
+    let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
+    let nbytes = pair.dst.nbytes()?;
+    if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
+        // SAFETY: both are live.
+        return detached(python, nbytes, || unsafe { cast::cast(&pair, options) });
+    }
+    pair.check_target()?;
+    let Pair { src: from, dst: to, .. } = &pair;
+    let between = match on_host(from) {
+        // As the destination, in host memory.
+        true => {
+            let flags = to.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+            alloc::new(&Request { flags, ..Request::dense(to.shape(), to.dtype, CPU) })
+        }
+        false => detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)),
+    };
+    // SAFETY: a fresh block.
+    let between = unsafe { Held::new(python, between?) };
+    if on_host(from) {
+        write(src, between.live(), options)?;
+    }
+    write(between.live(), dst, options)
+}
+
+/// Reads a source and a destination, or two that are compared.
+#[inline(never)]
+fn read([src, dst]: [Live; 2], args: [Arg; 2]) -> Result<Pair> {
+    let mut pair = Pair::new(args);
+    // SAFETY: both are live.
+    unsafe { pair.read(Given { src: src.tensor(), dst: dst.tensor() }, Rules::COPY) }?;
+    Ok(pair)
+}
+
+method!(
+    /// copy_from($self, x, /)
+    /// Write the elements of x, anything that asarray accepts but a number, also of another dtype
+    /// or on another device, and broadcast as in NumPy.
+    /// >>> t = dlpack_rs.empty((2, 2))
+    /// >>> t.copy_from(dlpack_rs.full(2, 3))
+    /// >>> t.tolist()
+    /// [[3.0, 3.0], [3.0, 3.0]]
+    copy_from, |this, call| (value / *) {
+        let python = call.python;
+        let src = taken(python, value, Some(this.live().description().dtype))?;
+        broadcast(src.live(), this.live())?;
+        Ok(none(python))
+    }
+);
+method!(
+    /// fill($self, value, /)
+    /// Write one number, or the element of a one-element tensor, to every element. OverflowError if
+    /// a number does not fit; a tensor's is converted as by astype.
+    /// >>> t = dlpack_rs.empty(3, 'bfloat16')
+    /// >>> t.fill(0.5)
+    /// >>> t.tolist()
+    /// [0.5, 0.5, 0.5]
+    fill, |this, call| (value / *) {
+        let python = call.python;
+        let dst = this.live();
+        match plain(python, value, dst.description().dtype)? {
+            Some(number) => number.fill(dst)?,
+            None => {
+                let src = array(call, value)?;
+                let mut snapshot = Snapshot::new();
+                src.live().read(Rules::COPY, &mut snapshot)?;
+                values::single(&snapshot, "fills with exactly one element\0Use copy_from().")?;
+                broadcast(src.live(), dst)?;
+            }
+        }
+        Ok(none(python))
+    }
+);
+method!(
+    /// equal($self, other, *, equal_nan=False)
+    /// Whether other, of the same dtype, has the same shape and equal elements; NaN is not equal to
+    /// NaN.
+    /// >>> dlpack_rs.zeros(3).equal(dlpack_rs.full(3, -0.0))
+    /// True
+    equal, |this, call| (/ other * equal_nan) {
+        let equality = match arguments::truth(call.python, equal_nan)? {
+            true => compare::Equality::ValuesOrNan,
+            false => compare::Equality::Values,
+        };
+        let mut same = false;
+        compared(this, call, other, &mut |pair| {
+            same = compare::equal(pair, equality)?;
+            Ok(())
+        })?;
+        truth(call.python, same)
+    }
+);
+method!(
+    /// max_diff($self, other, /)
+    /// The largest absolute difference of an element and that of other, of the same dtype and
+    /// shape; NaN if just one of the two is.
+    /// >>> dlpack_rs.zeros(3).max_diff(dlpack_rs.full(3, -0.5))
+    /// 0.5
+    max_diff, |this, call| (other / *) {
+        let mut largest = 0.0;
+        compared(this, call, other, &mut |pair| {
+            largest = compare::max_diff(pair)?;
+            Ok(())
+        })?;
+        required(call.python.PyFloat_FromDouble(largest))
+    }
+);
+
+/// Compares with another tensor.
+///
+/// # Safety
+/// `other` is NULL or a live object.
+unsafe fn compared(
+    this: This,
+    call: &Call,
+    other: *mut PyObject,
+    compare: &mut dyn FnMut(&Pair) -> Result<()>,
+) -> Result<()> {
+    call.needs(other, "another tensor")?;
+    // SAFETY: the caller's word; the other one is held meanwhile.
+    unsafe {
+        let other = array(call, other)?;
+        let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
+        detached(this.python, pair.src.nbytes()?, || compare(&pair))
+    }
+}
