@@ -2875,8 +2875,8 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 #define DLRS_COPY_ALLOW_OVERLAP (1U << 0U)
 
 /**
- * Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
- * flags must be known.
+ * Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+ * device must be known.
  */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
 

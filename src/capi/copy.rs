@@ -20,8 +20,8 @@ use crate::validate::{Snapshot, of_legacy};
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
-/// Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
-/// flags must be known.
+/// Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+/// device must be known.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
 
 /// A copy by a device alone may return once it is enqueued. The caller keeps source and destination

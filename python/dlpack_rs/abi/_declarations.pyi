@@ -1342,8 +1342,8 @@ without this flag.
 DLRS_COPY_NEEDED: Final = 309
 """The requested layout, device or writability needs a copy, which was forbidden."""
 DLRS_COPY_RAW_BYTES: Final = 2
-"""Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
-flags must be known.
+"""Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+device must be known.
 """
 DLRS_COPY_SATURATE: Final = 8
 """For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its

@@ -340,8 +340,8 @@ class CopyFlags(IntFlag):
 
     # Source and destination may share memory: the result is as if copied through a temporary.
     ALLOW_OVERLAP = 1
-    # Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device
-    # and flags must be known.
+    # Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags
+    # and device must be known.
     RAW_BYTES = 2
     # A copy by a device alone may return once it is enqueued. The caller keeps source and
     # destination alive, and the source's elements unchanged, until the stream has completed it
