@@ -359,7 +359,7 @@ class NormalizeFlags(IntFlag):
 
     # Move byte_offset into data.
     OFFSET = 1
-    # Give every extent of 1 the stride 1, and an empty tensor compact strides.
+    # Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
     STRIDES = 2
     # Drop extents of 1 and merge dimensions that are contiguous with each other.
     MERGE = 4
