@@ -5,7 +5,7 @@
 static const struct {
   char letter;
   int rows;
-} sections[] = {{'V', 61}, {'W', 19}, {'C', 20}, {'K', 31}, {'F', 25}, {'P', 15}};
+} sections[] = {{'V', 61}, {'W', 19}, {'C', 20}, {'K', 31}, {'F', 25}, {'P', 15}, {'S', 11}};
 
 static unsigned char tested[128][64], listed[128][64];
 
@@ -35,7 +35,7 @@ static void list_choices(const c_row *rows) {
 }
 
 int main(int argc, char **argv) {
-  const c_row *const tables[] = {c_rows_v, c_rows_w, c_rows_c, c_rows_k, c_rows_f, c_rows_p};
+  const c_row *const tables[] = {c_rows_v, c_rows_w, c_rows_c, c_rows_k, c_rows_f, c_rows_p, c_rows_s};
   const c_absent *absent;
   int list = argc > 1 && strcmp(argv[1], "--list") == 0;
   int here = 0, elsewhere = 0, impossible = 0;
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     }
   }
   t_context = "";
-  printf("rows: %d tested here, %d in other programs, %d not applicable, of 171\n", here,
+  printf("rows: %d tested here, %d in other programs, %d not applicable, of 182\n", here,
          elsewhere, impossible);
   return t_close();
 }

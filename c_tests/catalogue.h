@@ -30,6 +30,7 @@ extern const c_row c_rows_c[];
 extern const c_row c_rows_k[];
 extern const c_row c_rows_f[];
 extern const c_row c_rows_p[];
+extern const c_row c_rows_s[];
 extern const c_absent c_absent_rows[];
 
 /* The C library caches locale data: loaded once, before memory is counted. */

@@ -312,7 +312,7 @@ static void c19(void) {
   t_watch(&good, sizeof good);
   t_watch(&confused, sizeof confused);
   t_result(&out);
-  REFUSED(DLRS_DTYPE_BITS, 1, DLRS_FIELD_DTYPE_BITS, -1,
+  REFUSED(DLRS_DTYPE_BITS, 1, DLRS_FIELD_NONE, -1,
           dlrs_from_legacy_take(&confused, 0, &out, ERR));
 }
 

@@ -1486,7 +1486,7 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
 /** Move byte_offset into data. */
 #define DLRS_NORMALIZE_OFFSET (1U << 0U)
 
-/** Give every extent of 1 the stride 1, and an empty tensor compact strides. */
+/** Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor. */
 #define DLRS_NORMALIZE_STRIDES (1U << 1U)
 
 /** Drop extents of 1 and merge dimensions that are contiguous with each other. */
@@ -2875,8 +2875,8 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 #define DLRS_COPY_ALLOW_OVERLAP (1U << 0U)
 
 /**
- * Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
- * flags must be known.
+ * Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+ * device must be known.
  */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
 

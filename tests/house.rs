@@ -223,3 +223,20 @@ fn targets_differ_only_in_platform_and_kernel_files() {
     }
     assert!(wrong.is_empty(), "target-dependent code:\n{}", wrong.join("\n"));
 }
+
+/// The catalogue's rows that other programs test: the program is there, and so is a test in Python.
+#[test]
+fn rows_of_the_catalogue_name_tests_that_are_there() {
+    let table = fs::read_to_string(root().join("c_tests/catalogue_absent.c")).unwrap();
+    let texts: Vec<&str> = table.split('"').skip(1).step_by(2).collect();
+    let mut found = 0;
+    for row in texts.windows(3).filter(|row| row[0].len() == 3 && row[1].contains('.')) {
+        let (id, place, test) = (row[0], row[1], row[2]);
+        let file = [root().join("c_tests").join(place), root().join(place)];
+        let file = file.iter().find(|file| file.is_file());
+        let text = fs::read_to_string(file.unwrap_or_else(|| panic!("{id}: {place}"))).unwrap();
+        assert!(!place.ends_with(".py") || text.contains(&format!("def {test}(")), "{id}: {test}");
+        found += 1;
+    }
+    assert!(found > 20, "{found} rows");
+}

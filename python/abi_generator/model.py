@@ -6,13 +6,17 @@ import cffi
 
 from .header import Header
 
-# Macros that form a group: its class of dlpack_rs.abi.enums, and its members.
+# Macros that form a group: its class of dlpack_rs.abi.enums, and its members, by their names and
+# the comments behind them.
 MACROS = {
     "TensorFlags": ("IntFlag", r"DLPACK_FLAG_BITMASK_(\w+)", "`flags` of a managed tensor."),
     "CopyFlags": ("IntFlag", r"DLRS_COPY_(\w+)", "`flags` of dlrs_copy_options."),
     "NormalizeFlags": ("IntFlag", r"DLRS_NORMALIZE_(\w+)", "What DLRS_VIEW_NORMALIZE does."),
     "Equal": ("IntEnum", r"DLRS_EQUAL_(\w+)", "How dlrs_equal compares."),
-    "NewerCode": ("IntEnum", r"DLRS_CODE_(\w+)", "Dtype code and device types newer than DLPack 1.3."),
+    "NewerDataTypeCode": ("IntEnum", r"DLRS_CODE_(\w+)(?=: Dtype code)",
+                          "Dtype codes newer than DLPack 1.3."),
+    "NewerDeviceType": ("IntEnum", r"DLRS_CODE_(\w+)(?=: Device type)",
+                        "Device types newer than DLPack 1.3."),
     "AttachWhen": ("IntEnum", r"DLRS_((?:BEFORE|AFTER)_FREE)", "When what is attached is called."),
     "PyImportFlags": ("IntFlag", r"DLRS_PY_(LEGACY_WRITABLE)",
                       "`flags` of dlrs_py_import_options."),
@@ -103,8 +107,10 @@ class Model:
                 member.removeprefix(prefix): (member, self.header.enumerators[member])
                 for member in sorted(members, key=self.constants.get)}
         for title, (kind, pattern, doc) in MACROS.items():
-            found = [(name, re.fullmatch(pattern, name)) for name in self.constants
-                     if name not in self.header.enumerators]
+            texts = {name: f"{name}: {self.header.docs.get(name, '')}" for name in self.constants
+                     if name not in self.header.enumerators}
+            found = [(name, re.fullmatch(f"{pattern}: .*", text, re.S))
+                     for name, text in texts.items()]
             members = {match[1]: (name, self.header.docs[name]) for name, match in found if match}
             values = {member: self.constants[members[member][0]] for member in members}
             yield title, kind, doc, {m: members[m] for m in sorted(members, key=values.get)}

@@ -16,12 +16,12 @@ use crate::layout::Order;
 use crate::platform;
 use crate::tensor::Legacy;
 use crate::tensor::block::{self, Block};
-use crate::validate::Snapshot;
+use crate::validate::{Snapshot, of_legacy};
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
-/// Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
-/// flags must be known.
+/// Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+/// device must be known.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
 
 /// A copy by a device alone may return once it is enqueued. The caller keeps source and destination
@@ -499,7 +499,10 @@ unsafe fn cloned_legacy(
 ) -> Result<Made> {
     let mut from = Snapshot::new();
     // SAFETY: the caller's word; the first member is the tensor.
-    unsafe { from.read(src.as_ptr().cast(), 0, options.rules())? };
+    unsafe {
+        let read = from.read(src.as_ptr().cast(), 0, options.rules());
+        read.map_err(|error| of_legacy(src, error))?;
+    }
     // SAFETY: as above.
     if let Some(block) = unsafe { block::of_legacy(src) } {
         from.managed = Block::versioned(block).as_ptr();

@@ -7,7 +7,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy;
 use crate::error::{Arg, Error, Of, Result, Status::*};
-use crate::validate::{Level, Level::*, Plain, Rules, Snapshot};
+use crate::validate::{Level, Level::*, Plain, Rules, Snapshot, of_legacy};
 
 /// A `dlrs_level` of C.
 #[inline]
@@ -145,7 +145,10 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
         let tensor = arg::required(tensor, Arg::tensor)?;
         let level = level_of(level).of(Arg::level)?;
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
-        unsafe { check(tensor.as_ptr().cast(), 0, level) }
+        unsafe {
+            let found = check(tensor.as_ptr().cast(), 0, level);
+            found.map_err(|error| of_legacy(tensor, error).of(Arg::tensor))
+        }
     })
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dlpack_rs
 from dlpack_rs import abi
 from dlpack_rs.abi import enums
 from dlpack_rs.abi._declarations import PYTHON_FUNCTIONS
@@ -32,10 +33,16 @@ NAMES |= {"dlrs_managed_tensor_allocator": ["prototype", "out", "context", "set_
 NAMES |= {f"dlrs_{name}": ["tensor"] for name in
           ("is_own", "get_user_data", "ref_count", "release", "release_legacy")}
 
+
+def code_of(name):
+    dtype = abi.DLDataType()
+    abi.call(abi.lib.dlrs_dtype_parse, name.encode(), len(name), dtype)
+    return dtype.code
+
+
 CPU, OTHER = (abi.kDLCPU, 0), (abi.kDLExtDev, 0)
-KNOWN = {"dtype": {int(code) for code in enums.DataTypeCode} | {abi.DLRS_CODE_BCOMPLEX},
-         "device": {int(code) for code in enums.DeviceType}
-         | {abi.DLRS_CODE_TPU, abi.DLRS_CODE_TPU_HOST, abi.DLRS_CODE_ASCEND}}
+KNOWN = {"dtype": {*enums.DataTypeCode, *map(code_of, dlpack_rs.DTYPES)},
+         "device": set(dlpack_rs.DEVICES)}
 POSSIBLE = {"dtype": range(256), "device": [*range(-3, 70), 255, 256, 999, 2**31 - 1, -(2**31)]}
 UNKNOWN = {kind: [code for code in POSSIBLE[kind] if code not in KNOWN[kind]] for kind in KNOWN}
 

@@ -173,8 +173,8 @@ const LEGAL: [u128; KINDS.len()] = {
     sets
 };
 
-/// Places in [`PLACED`].
-const PLACES: u32 = 32;
+/// Places of [`PLACED`]: enough for a search to be short.
+const PLACES: usize = 128;
 
 /// A dtype as one number: code, bits, lanes.
 #[inline(always)]
@@ -182,36 +182,50 @@ const fn word_of(dtype: DLDataType) -> u32 {
     dtype.code as u32 | (dtype.bits as u32) << 8 | (dtype.lanes as u32) << 16
 }
 
-/// The index of a dtype in [`PLACED`], a perfect hash: the factor was found by search.
+/// The index of a dtype in the table of a factor.
 #[inline(always)]
-const fn place_of(word: u32) -> usize {
-    (word.wrapping_mul(0xd72f_aa4f) >> (u32::BITS - PLACES.ilog2())) as usize
+const fn place_of(word: u32, factor: u32) -> usize {
+    (word.wrapping_mul(factor) >> (u32::BITS - PLACES.ilog2())) as usize
 }
 
-/// Every legal dtype of one lane that has whole bytes, with these bytes in the upper half.
-const PLACED: [u64; PLACES as usize] = {
-    let mut placed = [0; PLACES as usize];
+/// Every legal dtype of one lane that has whole bytes, if this factor gives each its own place.
+const fn placed_by(factor: u32) -> Option<[u32; PLACES]> {
+    let mut placed = [0; PLACES];
     let mut code = 0;
     while code < KINDS.len() {
         let mut bits = KINDS[code].bits;
         while let [first, rest @ ..] = bits {
             if first.is_multiple_of(8) {
                 let word = word_of(DLDataType { code: code as u8, bits: *first, lanes: 1 });
-                assert!(placed[place_of(word)] == 0);
-                placed[place_of(word)] = word as u64 | (*first as u64 / 8) << 32;
+                if placed[place_of(word, factor)] != 0 {
+                    return None;
+                }
+                placed[place_of(word, factor)] = word;
             }
             bits = rest;
         }
         code += 1;
     }
-    placed
+    Some(placed)
+}
+
+/// A perfect hash of these dtypes: its factor, found by search, and its table.
+const PLACED: (u32, [u32; PLACES]) = {
+    let mut factor = 1u32;
+    loop {
+        factor = factor.wrapping_mul(0x9e37_79b1);
+        if let Some(placed) = placed_by(factor) {
+            break (factor, placed);
+        }
+    }
 };
 
 /// As [`plain_bytes`], for one lane; 0 for more. Every validation uses it.
 #[inline(always)]
 pub fn lane_bytes(dtype: DLDataType) -> u32 {
-    let placed = PLACED[place_of(word_of(dtype))];
-    if placed as u32 == word_of(dtype) { (placed >> 32) as u32 } else { 0 }
+    const TABLE: &[u32; PLACES] = &PLACED.1;
+    let word = word_of(dtype);
+    if TABLE[place_of(word, PLACED.0)] == word { u32::from(dtype.bits / 8) } else { 0 }
 }
 
 /// Bytes of an element of a legal dtype whose lanes have whole bytes; 0 of any other. Such an

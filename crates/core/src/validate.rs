@@ -12,6 +12,7 @@ pub mod limits;
 mod plain;
 mod questions;
 
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::abi::*;
@@ -169,6 +170,25 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
     // Without the value: of a legacy struct, it is half of an address.
     let error = error.limit(DLPACK_MAJOR_VERSION.into());
     Err(error.detail("\0Request version 1, or is it a DLManagedTensor? See dlrs_from_legacy_take."))
+}
+
+/// The error of a legacy struct; of one that begins as a versioned one does, without numbers, which
+/// are of its addresses.
+///
+/// # Safety
+/// `tensor` is aligned and points to a legacy or a versioned struct.
+#[cold]
+pub unsafe fn of_legacy(tensor: NonNull<DLManagedTensor>, error: Error) -> Error {
+    // SAFETY: the caller's word; both structs are larger.
+    let version = unsafe { tensor.cast::<DLPackVersion>().as_ptr().read_volatile() };
+    match version {
+        DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: 0..=255 } => Error::new(error.status())
+            .detail(
+                "the struct is a DLManagedTensorVersioned\0Pass it to the function for those, such \
+                 as dlrs_import_take or dlrs_validate_managed.",
+            ),
+        _ => error,
+    }
 }
 
 impl Snapshot {

@@ -1342,8 +1342,8 @@ without this flag.
 DLRS_COPY_NEEDED: Final = 309
 """The requested layout, device or writability needs a copy, which was forbidden."""
 DLRS_COPY_RAW_BYTES: Final = 2
-"""Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device and
-flags must be known.
+"""Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags and
+device must be known.
 """
 DLRS_COPY_SATURATE: Final = 8
 """For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its
@@ -1461,7 +1461,8 @@ DLRS_NORMALIZE_MERGE: Final = 4
 DLRS_NORMALIZE_OFFSET: Final = 1
 """Move byte_offset into data."""
 DLRS_NORMALIZE_STRIDES: Final = 2
-"""Give every extent of 1 the stride 1, and an empty tensor compact strides."""
+"""Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
+"""
 DLRS_NOTATION_ARROW: Final = 3
 """Arrow's C data interface: `f`, `g`, `c`, `C`."""
 DLRS_NOTATION_PEP3118: Final = 1

@@ -340,8 +340,8 @@ class CopyFlags(IntFlag):
 
     # Source and destination may share memory: the result is as if copied through a temporary.
     ALLOW_OVERLAP = 1
-    # Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Device
-    # and flags must be known.
+    # Elements are copied as bytes: any dtype is accepted, known or not, and opaque handles. Flags
+    # and device must be known.
     RAW_BYTES = 2
     # A copy by a device alone may return once it is enqueued. The caller keeps source and
     # destination alive, and the source's elements unchanged, until the stream has completed it
@@ -359,7 +359,7 @@ class NormalizeFlags(IntFlag):
 
     # Move byte_offset into data.
     OFFSET = 1
-    # Give every extent of 1 the stride 1, and an empty tensor compact strides.
+    # Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
     STRIDES = 2
     # Drop extents of 1 and merge dimensions that are contiguous with each other.
     MERGE = 4
@@ -376,11 +376,16 @@ class Equal(IntEnum):
     VALUES_OR_NAN = 3
 
 
-class NewerCode(IntEnum):
-    """Dtype code and device types newer than DLPack 1.3."""
+class NewerDataTypeCode(IntEnum):
+    """Dtype codes newer than DLPack 1.3."""
 
     # Dtype code of `dlpack.h` newer than v1.3: complex, two bfloat16, real part first, so 32 bits.
     BCOMPLEX = 18
+
+
+class NewerDeviceType(IntEnum):
+    """Device types newer than DLPack 1.3."""
+
     # Device type of `dlpack.h` newer than v1.3: memory of a Google TPU.
     TPU = 19
     # Device type of `dlpack.h` newer than v1.3: host memory, pinned for a Google TPU.

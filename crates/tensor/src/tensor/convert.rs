@@ -11,7 +11,7 @@ use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of};
+use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of, of_legacy};
 
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
 
@@ -96,7 +96,11 @@ pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>>
 /// As [`boxed_legacy`].
 pub unsafe fn checked_legacy(tensor: Legacy, flags: u64, left: Left) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    unsafe { wrap::wrap_checked(described(tensor), flags, Owner::Legacy(tensor), RULES, left) }
+    unsafe {
+        let owner = Owner::Legacy(tensor);
+        let made = wrap::wrap_checked(described(tensor), flags, owner, RULES, left);
+        made.map_err(|error| of_legacy(tensor, error))
+    }
 }
 
 /// What `tensor` describes.
