@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::constants::text;
+use super::constants::{self, Constant};
 use super::home::{self, Life};
 use super::object::{Object, Owned, type_of};
 use super::raise::{Quoted, known, raised, refused};
@@ -77,7 +77,7 @@ impl Lent {
             if type_of(lender.as_ptr()) != python.PyMemoryView_Type() {
                 return Ok(own_block(python, lender));
             }
-            let viewed = python.attribute(lender, text(python, c"obj")?.object())?;
+            let viewed = python.attribute(lender, constants::get(python, Constant::Obj)?)?;
             Ok(viewed.and_then(|viewed| own_block(python, viewed.object())))
         }
     }
