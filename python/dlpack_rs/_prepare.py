@@ -29,7 +29,14 @@ def prepare(x: Any, consumer: str, /, *, drop_read_only: bool = False) -> tuple[
     'jax: copied, it does not keep READ_ONLY'
     """
     limits = _limits(consumer)
+
+    def refusal(reason: str) -> BufferError:
+        return BufferError(f"prepare: {consumer} {limits.version} takes no such tensor: {reason}")
+
     tensor = asarray(x)
+    if tensor.__dlpack_device__()[0] not in limits.devices:  # a copy is on the same
+        where = "by to('cpu') first" if 1 in limits.devices else "to one that it takes"
+        raise refusal(f"takes no tensors on {tensor.device}: copy it {where}")
     done = "shared"
     if tensor.readonly and not _keeps_read_only(limits):
         if drop_read_only:
@@ -42,7 +49,7 @@ def prepare(x: Any, consumer: str, /, *, drop_read_only: bool = False) -> tuple[
         tensor, done = tensor.copy(), f"copied, {reason}"
         verdict, reason = judge(limits, Inspection(tensor))
     if verdict in (REFUSES, BREAKS):
-        raise BufferError(f"prepare: {consumer} {limits.version} takes no such tensor: {reason}")
+        raise refusal(reason)
     if verdict == COPIES:
         done += f"; {consumer} copies it: {reason}"
     return tensor, f"{consumer}: {done}"

@@ -336,6 +336,34 @@ def test_a_prepared_tensor_is_what_the_consumer_takes(consumer, read_only, drop)
             assert tensor.readonly or (drop and "READ_ONLY dropped" in how)
 
 
+class Elsewhere:
+    """A tensor that says that it is on another device."""
+
+    def __init__(self, code):
+        self.tensor, self.code = dlpack_rs.zeros(2), code
+
+    def __dlpack_device__(self):
+        return self.code, 0
+
+    def __dlpack__(self, **given):
+        capsule = self.tensor.__dlpack__(**given)
+        abi.capsule.managed(capsule).dl_tensor.device.device_type = self.code
+        return capsule
+
+
+@pytest.mark.parametrize("consumer", consumers.CONSUMERS, ids=lambda consumer: consumer.name)
+def test_no_copy_is_made_for_who_takes_no_tensor_of_the_device(consumer):
+    for code in (1, 2, 3, 4, 7, 8, 10, 13, 14):
+        x = dlpack_rs.from_dlpack(Elsewhere(code))
+        if code in consumer.devices:
+            assert ": shared" in dlpack_rs.prepare(x, consumer.name)[1]
+            continue
+        remedy = r".*to\('cpu'\)" if 1 in consumer.devices else ".*copy it to"
+        said = f"takes no tensors on {re.escape(x.device)}{remedy}"
+        with pytest.raises(BufferError, match=said):
+            dlpack_rs.prepare(x, consumer.name)
+
+
 def test_a_tensor_without_the_flag_keeps_its_memory_alive():
     lent = np.arange(4.0)
     lent.flags.writeable = False

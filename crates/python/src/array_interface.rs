@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_ulong, c_void};
 use core::ptr::with_exposed_provenance_mut;
 
 use super::buffer::{Keeper, Lent, Place};
-use super::constants::{text, tuple};
+use super::constants::{self, Constant, tuple};
 use super::object::{Object, Owned, is_text};
 use super::raise::{KindOf, Quoted, is, known, raised, refused, required, size, utf8};
 use super::stream::{self, Stream};
@@ -19,9 +19,8 @@ use crate::tensor::Versioned;
 
 /// A tensor over the memory that the object describes; `None` without an array interface.
 pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option<Versioned>> {
-    for (name, cuda) in [(c"__cuda_array_interface__", true), (c"__array_interface__", false)] {
-        let name = text(python, name)?;
-        if let Some(found) = python.attribute(object, name.object())? {
+    for (name, cuda) in [(Constant::CudaArrayInterface, true), (Constant::ArrayInterface, false)] {
+        if let Some(found) = python.attribute(object, constants::get(python, name)?)? {
             return over(python, object, &found, cuda.then_some(stream)).map(Some);
         }
     }
@@ -32,8 +31,8 @@ pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option
 /// them as bytes, does not understand: `None` for any other.
 #[cold]
 pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
-    let name = text(python, c"__array_interface__")?;
-    let Some(found) = python.attribute(object, name.object())? else { return Ok(None) };
+    let name = constants::get(python, Constant::ArrayInterface)?;
+    let Some(found) = python.attribute(object, name)? else { return Ok(None) };
     let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
     match is_text(python, typestr.as_ptr()) && typestr_of(utf8(python, typestr.object())?).is_none()
     {

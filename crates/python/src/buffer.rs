@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::constants::text;
+use super::constants::{self, Constant};
 use super::home::{self, Life};
 use super::object::{Object, Owned, type_of};
 use super::payload::lent_block;
@@ -78,7 +78,7 @@ impl Lent {
             if type_of(lender.as_ptr()) != python.PyMemoryView_Type() {
                 return Ok(lent_block(python, lender));
             }
-            let viewed = python.attribute(lender, text(python, c"obj")?.object())?;
+            let viewed = python.attribute(lender, constants::get(python, Constant::Obj)?)?;
             Ok(viewed.and_then(|viewed| lent_block(python, viewed.object())))
         }
     }

@@ -26,6 +26,12 @@ pub enum Constant {
     Dict,
     Filled,
     Mask,
+    DlpackDevice,
+    CudaArrayInterface,
+    ArrayInterface,
+    Obj,
+    Complex,
+    Name,
     /// `("max_version",)`
     MaxVersionOnly,
     /// `(1, 3)`
@@ -83,6 +89,12 @@ pub fn words(constant: Constant) -> &'static CStr {
         c"__dict__",
         c"filled",
         c"mask",
+        c"__dlpack_device__",
+        c"__cuda_array_interface__",
+        c"__array_interface__",
+        c"obj",
+        c"__complex__",
+        c"__name__",
     ];
     TEXTS.get(constant as usize).copied().unwrap_or_default()
 }

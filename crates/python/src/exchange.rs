@@ -8,7 +8,7 @@ use super::constants::{self, Constant};
 use super::home::Home;
 use super::object::{Object, Owned};
 use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused, required, size};
-use super::symbols::Python;
+use super::symbols::{PyObject, Python};
 use super::{stream, wrap};
 use crate::abi::*;
 use crate::dtype;
@@ -66,19 +66,30 @@ pub fn from_object(
 fn overridden(python: Python, home: &Home, kind: &Owned) -> Result<bool> {
     let of = |constant| constants::of(python, home, constant);
     let names = [of(Constant::ExchangeApi)?, of(Constant::Dlpack)?];
+    let dict = of(Constant::Dict)?.as_ptr();
+    // Which of the two a class has itself: the second only, or the first.
+    // SAFETY: live objects.
+    let has = |class: *mut PyObject| unsafe {
+        let dict = required(python.PyObject_GetAttr(class, dict))?;
+        for (name, overridden) in names.into_iter().zip([false, true]) {
+            match python.PySequence_Contains(dict.as_ptr(), name.as_ptr()) {
+                ..0 => return Err(raised()),
+                0 => {}
+                _ => return Ok(Some(overridden)),
+            }
+        }
+        Ok(None)
+    };
+    if let Some(overridden) = has(kind.as_ptr())? {
+        return Ok(overridden); // as most, without a look at its bases
+    }
     // SAFETY: live objects.
     unsafe {
         let mro = required(python.PyObject_GetAttr(kind.as_ptr(), of(Constant::Mro)?.as_ptr()))?;
-        for place in 0..size(python.PySequence_Size(mro.as_ptr()))? {
+        for place in 1..size(python.PySequence_Size(mro.as_ptr()))? {
             let class = required(python.PySequence_GetItem(mro.as_ptr(), place as isize))?;
-            let dict = of(Constant::Dict)?.as_ptr();
-            let dict = required(python.PyObject_GetAttr(class.as_ptr(), dict))?;
-            for (name, overridden) in names.into_iter().zip([false, true]) {
-                match python.PySequence_Contains(dict.as_ptr(), name.as_ptr()) {
-                    ..0 => return Err(raised()),
-                    0 => {}
-                    _ => return Ok(overridden),
-                }
+            if let Some(overridden) = has(class.as_ptr())? {
+                return Ok(overridden);
             }
         }
     }

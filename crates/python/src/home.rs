@@ -71,6 +71,8 @@ pub struct Home {
     pub tensor: Slot,
     /// The type of objects that export a `Tensor`'s memory as a buffer.
     pub lender: Slot,
+    /// The type that was last found to have no mask, of those that nobody changes or frees.
+    pub unmasked: AtomicPtr<PyObject>,
     /// The keeper in the dictionary, and every [`Life`].
     references: AtomicUsize,
     free: AtomicBool,
@@ -92,6 +94,7 @@ impl Home {
             constants: [Slot::EMPTY; _],
             tensor: Slot::EMPTY,
             lender: Slot::EMPTY,
+            unmasked: AtomicPtr::new(null_mut()),
             references: AtomicUsize::new(0),
             free: AtomicBool::new(true),
             next: AtomicPtr::new(null_mut()),

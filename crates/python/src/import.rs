@@ -8,10 +8,12 @@
 mod call;
 mod serve;
 
+use core::ffi::c_ulong;
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::constants::{self, Constant};
-use super::object::Object;
+use super::object::{Object, type_of};
 use super::raise::{KindOf, is, known, meanwhile, refused};
 use super::symbols::Python;
 use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
@@ -103,10 +105,19 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
 /// Refuses an array some of whose elements are no values, as numpy.ma's: no protocol says so. Its
 /// type has a `mask`, and a method `filled`.
 pub fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
+    const MADE_BY_CLASS: c_ulong = 1 << 9; // Py_TPFLAGS_HEAPTYPE: the others are static in C
+    // SAFETY: a live object.
+    if home.unmasked.load(Relaxed) == unsafe { type_of(object.as_ptr()) } {
+        return Ok(());
+    }
     let kind = python.kind(object)?;
     for name in [Constant::Filled, Constant::Mask] {
         let name = constants::of(python, home, name)?;
         if known(python, python.type_has(kind.object(), name))? != Some(true) {
+            // SAFETY: a type.
+            if unsafe { python.PyType_GetFlags(kind.as_ptr()) } & MADE_BY_CLASS == 0 {
+                home.unmasked.store(kind.as_ptr(), Relaxed);
+            }
             return Ok(());
         }
     }

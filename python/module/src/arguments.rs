@@ -13,6 +13,7 @@ use crate::error::{Arg, Error, Result, Status::*};
 use crate::integer_text::unsigned;
 use crate::layout::{MAX_NDIM, Order};
 use crate::{device_type, dtype};
+use dlpack_python::constants::{self, Constant};
 use dlpack_python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
 use dlpack_python::words::{given, read_device};
 use dlpack_python::{Object, Owned, PyObject, Python, is_text};
@@ -466,8 +467,8 @@ fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
 fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: live objects.
     unsafe {
-        let name = required(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
-        match python.attribute(Object::new(object), name.object())? {
+        let name = constants::get(python, Constant::Name)?;
+        match python.attribute(Object::new(object), name)? {
             Some(name) if is_text(python, name.as_ptr()) => Ok(name),
             _ => required(python.PyObject_Str(object)),
         }

@@ -81,10 +81,10 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
             }
             code if dtype::is_complex(code) => {
                 // Python before 3.13 converts to a float first, without the imaginary part.
-                let method = text(python, c"__complex__")?;
+                let method = constants::get(python, Constant::Complex)?;
                 let found = match Number::of(python, value) {
                     Some(_) => None,
-                    None => python.attribute(Object::new(value), method.object())?,
+                    None => python.attribute(Object::new(value), method)?,
                 };
                 let own = found.map(|_| call_method(python, value, c"__complex__", &[]));
                 let own = own.transpose()?;

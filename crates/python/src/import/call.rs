@@ -4,7 +4,7 @@ use core::ptr::null_mut;
 
 use super::Wanted;
 use crate::abi::DLDevice;
-use crate::constants::{self, Constant, integer, pair, text, tuple};
+use crate::constants::{self, Constant, integer, pair, tuple};
 use crate::copy::CopyPolicy;
 use crate::device_type::CPU;
 use crate::error::Result;
@@ -114,9 +114,9 @@ fn stream_by_device(python: Python, object: Object, wanted: &Wanted) -> Result<T
 
 /// The device that the object reports; `None` if it has no `__dlpack_device__`.
 fn said_device(python: Python, object: Object) -> Result<Option<DLDevice>> {
-    let method = text(python, c"__dlpack_device__")?;
-    let Some(found) = python.call(object, method.object()) else {
-        return match lacks(python, object, method.object()) {
+    let method = constants::get(python, Constant::DlpackDevice)?;
+    let Some(found) = python.call(object, method) else {
+        return match lacks(python, object, method) {
             true => Ok(None),
             false => Err(raised()),
         };
