@@ -5,6 +5,9 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
+const NOT_WHOLE: &str =
+    "is no whole number of such elements\0Reshape or pad the last axis to whole ones.";
+
 impl View<'_> {
     /// As in NumPy: another size of element needs a dense last axis, whose extent changes.
     pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
@@ -46,7 +49,7 @@ impl View<'_> {
                 Some(scaled) => scaled,
                 None if self.extent(dim) == 1 || empty => 0, // never used
                 None => {
-                    let error = not_viewable("is no whole number of such elements", dim, stride);
+                    let error = not_viewable(NOT_WHOLE, dim, stride);
                     return Err(error.field(DLRS_FIELD_STRIDES));
                 }
             };
@@ -56,16 +59,15 @@ impl View<'_> {
         match ratio.of(extent).map(i64::try_from) {
             Some(Ok(extent)) => self.set(last, extent, 1),
             Some(Err(_)) => Err(error(DLRS_SIZE_OVERFLOW)),
-            None => Err(error(DLRS_NOT_VIEWABLE).detail("is no whole number of such elements")),
+            None => Err(error(DLRS_NOT_VIEWABLE).detail(NOT_WHOLE)),
         }
     }
 
     /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
     pub(super) fn lanes(&mut self, lanes: i32) -> Result<()> {
         let Some(wanted) = u16::try_from(lanes).ok().filter(|&lanes| lanes > 0) else {
-            return Err(
-                bad(Arg::lanes, "lanes are 1 to 65535", lanes.into()).limit(u16::MAX.into())
-            );
+            const LANES: &str = "lanes are 1 to 65535\0Give 1, or the last extent.";
+            return Err(bad(Arg::lanes, LANES, lanes.into()).limit(u16::MAX.into()));
         };
         let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
         if padded && !self.dtype.bits.is_multiple_of(8) {

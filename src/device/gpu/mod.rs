@@ -129,7 +129,8 @@ pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<(
     // SAFETY: guaranteed by the caller.
     match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),
-        false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),
+        false => Err(Error::new(DLRS_BAD_ARG)
+            .detail("the driver is loaded already\0Set the path before any other call.")),
     }
 }
 
