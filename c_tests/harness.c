@@ -138,6 +138,15 @@ static const char *message_fault(const char *function, int32_t status) {
   if (name == NULL || (n + 1 < sizeof t_error.message && strstr(message, name) == NULL)) {
     return "message does not name the status";
   }
+  if (t_error.text_start >= t_error.text_end) return "nothing is described";
+  if (t_error.hint_end < t_error.hint_start + 5) return "there is no remedy";
+  if (strstr(message, "Compile with this library's headers") != NULL &&
+      strcmp(function, "dlrs_abi_check") != 0) {
+    return "the remedy is another function's";
+  }
+  if (n + 1 < sizeof t_error.message && message[n - 1] != '.' && message[n - 1] != '?') {
+    return "the remedy is no sentence";
+  }
   return NULL;
 }
 

@@ -130,7 +130,7 @@ static void takes(const char *what, size_t i, uint32_t size, size_t dirty_at, dl
   }
   if (want != DLRS_OK) {
     EQUAL(t_error.field, DLRS_FIELD_STRUCT_SIZE);
-    EQUAL(t_error.value, size);
+    EQUAL(t_error.value, size <= 4096 ? size : 0); /* which could be half of an address */
   }
 }
 

@@ -122,6 +122,12 @@ static void errors() {
   CHECK(STATUS(none.to_string()) == DLRS_NULL_ARG && STATUS(none.equal(other)) == DLRS_NULL_ARG);
   CHECK(STATUS(none.stride_order()) == DLRS_NULL_ARG && STATUS(none.span<int>()) == DLRS_NULL_ARG);
   CHECK(STATUS(std::move(none).to_legacy()) == DLRS_NULL_ARG && !TensorView(none));
+  try {
+    static_cast<void>(none.flip());
+    CHECK(false);
+  } catch (const Error &error) {
+    CHECK(to_view(error.hint()) == "Pass a tensor: this one was never made, or is moved or taken.");
+  }
   CHECK(STATUS(Tensor::make_like(none)) == DLRS_NULL_ARG);
   CHECK(STATUS(Tensor::make(std::vector<int64_t>(65, 1), dtype_of<bool>())) == DLRS_NDIM);
   CHECK(STATUS(abi_check(abi_layout())) == DLRS_OK);

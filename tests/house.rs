@@ -1,6 +1,7 @@
 //! The house rules that Cargo does not keep, checked in the sources: documentation of exports, what
 //! C calls, names, length of lines, code that depends on the target.
 
+use dlpack_rs::error::Status;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -184,6 +185,43 @@ fn lines_stay_short() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What only C knows.
+fn is_of_c(text: &str) -> bool {
+    ["dlrs_", "DLRS_", "NULL", "->"].iter().any(|word| text.contains(word))
+}
+
+/// A text with a remedy, below the layer of C, reaches Python too: one that names what only C knows
+/// has another one behind it. `is` is refused; the others' descriptions are the reader's concern.
+#[test]
+fn remedies_that_are_of_c_have_another_for_python() {
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for file in sources(&root().join("src")) {
+        let module = module_of(&file);
+        let text = fs::read_to_string(&file).unwrap();
+        for literal in text.split('"').skip(1).step_by(2).filter(|_| module != "capi") {
+            let parts: Vec<&str> = literal.split("\\0").collect();
+            if let [_, remedy, rest @ ..] = parts.as_slice()
+                && remedy.ends_with('.')
+                && is_of_c(remedy)
+            {
+                seen += 1;
+                if !matches!(rest, [python] if !is_of_c(python) && !python.is_empty()) {
+                    wrong.push(format!("{}: {literal}", file.display()));
+                }
+            }
+        }
+    }
+    for status in Status::ALL {
+        let (name, _, [remedy, python]) = status.explain();
+        seen += u32::from(is_of_c(remedy));
+        if is_of_c(python) || (is_of_c(remedy) && python.is_empty()) {
+            wrong.push(format!("{name:?}: {remedy}"));
+        }
+    }
+    assert!(seen > 10, "found {seen} only");
+    assert!(wrong.is_empty(), "not for Python:\n{}", wrong.join("\n"));
 }
 
 #[test]

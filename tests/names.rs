@@ -1,8 +1,10 @@
 //! Names of dtypes and devices: every documented result, and that formatted names parse.
 
 use dlpack_rs::abi::{DLDataType, DLDevice};
-use dlpack_rs::error::{Error, Status, Status::*};
+use dlpack_rs::error::{Error, Reader, Status, Status::*};
 use dlpack_rs::{device_type, dtype};
+
+const READER: Reader = Reader { python: false, dtype: dtype::format_word };
 
 fn dtype_of(code: u8, bits: u8, lanes: u16) -> DLDataType {
     DLDataType { code, bits, lanes }
@@ -20,6 +22,24 @@ fn answer<T>(result: Result<T, Error>) -> (Status, Option<i64>) {
     match result {
         Ok(_) => (DLRS_OK, None),
         Err(error) => (error.status(), Some(error.found())),
+    }
+}
+
+/// Bits that a code lacks: the remedy names those that it has, for bytes too.
+#[test]
+fn the_remedy_for_bits_names_those_of_the_code() {
+    for (code, kind) in dtype::KINDS.iter().enumerate() {
+        for bits in 1..=255 {
+            let Err(error) = dtype::legal(dtype_of(code as u8, bits, 1)) else { continue };
+            let mut message = String::new();
+            error.write(READER, "f", None, &mut message).unwrap();
+            let (_, remedy) = message.rsplit_once("]. ").unwrap();
+            let digits = remedy.split(|c: char| !c.is_ascii_digit());
+            let named: Vec<u8> = digits.filter_map(|number| number.parse().ok()).collect();
+            assert_eq!(named, kind.bits, "{message}");
+            let are_bytes = kind.bits.iter().any(|&legal| u32::from(legal) == u32::from(bits) * 8);
+            assert_eq!(remedy.contains("not bytes"), are_bytes, "{message}");
+        }
     }
 }
 
@@ -149,13 +169,13 @@ fn dtype_texts_have_their_documented_answers() {
 fn messages_show_a_little_of_the_text_and_no_control_characters() {
     let say = |text: &[u8]| {
         let mut message = String::new();
-        dtype::parse(text).unwrap_err().write("f", Some(text), &mut message).unwrap();
+        dtype::parse(text).unwrap_err().write(READER, "f", Some(text), &mut message).unwrap();
         message
     };
     let text = say(&[b"float32".to_vec(), vec![0xff; 1 << 20]].concat());
     assert!(text.contains(r#""float32\xff\xff"#) && text.len() < 300, "{text}");
     let text = say(&[b"int".to_vec(), vec![b'1'; 1000], b"\n\"".to_vec()].concat());
-    assert!(text.contains(r#""...1111111111111111\x0a\x22" (value 1003)"#), "{text}");
+    assert!(text.contains(r#""...1111111111111111\x0a\x22" (position 1003)"#), "{text}");
     assert!(say(b"int24").contains("(value 24, limit 64)"));
 }
 

@@ -137,18 +137,21 @@ unsafe fn strides_of<'a>(
     argument: Arg,
     room: &'a mut Array<i64, MAX_NDIM>,
 ) -> Result<Option<&'a [i64]>> {
+    const ORDER: &str =
+        "order\0is no order of a new tensor\0Give 'C' or 'F', or 'K' for one like another.";
+    const BOTH: &str = "order\0strides are given too\0Leave one of the two 0.";
     let bad = |name, value: i64| Error::new(DLRS_BAD_ARG).option(name).value(value).of(argument);
     if options.reserved != 0 {
-        return Err(bad("reserved", options.reserved.into()));
+        return Err(bad(arg::RESERVED, options.reserved.into()));
     }
     let order = match options.order {
         0 => Order::C,
-        code => Order::from_char(code).ok_or_else(|| bad("order", code.into()))?,
+        code => Order::from_char(code).ok_or_else(|| bad(ORDER, code.into()))?,
     };
     let shape = asked.shape;
     let strides = match (order, options.strides.is_null()) {
         (_, false) if options.order != 0 => {
-            return Err(bad("order (strides are given too)", options.order.into()));
+            return Err(bad(BOTH, options.order.into()));
         }
         // SAFETY: the caller's word.
         (_, false) => unsafe { arg::values(options.strides, shape.len(), argument, room) }?,
@@ -163,7 +166,7 @@ unsafe fn strides_of<'a>(
         (Order::F, true) => {
             filled(room, shape, |strides| layout::compact_strides(shape, Order::F, strides))
         }
-        _ => return Err(bad("order", options.order.into())),
+        _ => return Err(bad(ORDER, options.order.into())),
     };
     alloc::check_strides(shape, strides, asked.dtype, options.flags).of(argument)?;
     Ok(Some(strides))
@@ -436,7 +439,8 @@ fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
     if bytes.len() == needed {
         return Ok(());
     }
-    let error = Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor");
+    let error =
+        Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor\0Give exactly the limit.");
     Err(error.of(Arg::nbytes).value(bytes.len() as i64).limit(needed as i64))
 }
 
@@ -445,7 +449,9 @@ fn check_cpu(device: DLDevice) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    Err(error.of(Arg::prototype).value(device.device_type.into()))
+    const HOST: &str = "only memory of the CPU is filled from bytes\0Give a prototype there.";
+    let error = error.detail(HOST).of(Arg::prototype);
+    Err(error.value(device.device_type.into()))
 }
 
 /// # Safety

@@ -158,7 +158,12 @@ pub fn refused(all: &[Pointer]) -> Refusal {
 #[cold]
 fn refuse(null: bool, align_bytes: usize, arg: Arg) -> Error {
     match null {
-        true => Error::new(DLRS_NULL_ARG).of(arg),
+        true => {
+            const GONE: &str = "\0Pass a tensor: this one was never made, or is moved or taken.";
+            let is_tensor =
+                matches!(arg, Arg::tensor | Arg::base | Arg::src | Arg::dst | Arg::a | Arg::b);
+            Error::new(DLRS_NULL_ARG).detail(if is_tensor { GONE } else { "" }).of(arg)
+        }
         false => Error::new(DLRS_MISALIGNED_STRUCT).limit(align_bytes as i64).of(arg),
     }
 }
@@ -351,10 +356,12 @@ impl Sizes {
             return Ok(size);
         }
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-        let error = error.value(size as i64);
+        const LARGE: &str = "no struct is this large\0\
+                             Set struct_size to sizeof the struct; or is it another struct?";
         Err(match size < least {
-            true => error.limit(least as i64),
-            false => error.limit(SIZE_MOST as i64).detail("no struct is this large"),
+            true => error.value(size as i64).limit(least as i64),
+            // Without the value: of another struct it may be half of an address.
+            false => error.detail(LARGE),
         })
     }
 
@@ -500,6 +507,13 @@ pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
     }
 }
 
+/// Descriptions and remedies of members and arguments that several functions have.
+pub const RESERVED: &str = "reserved\0is not 0\0Set it to 0.";
+/// As [`RESERVED`].
+pub const FLAGS: &str = "flags\0has bits that this function does not know\0Clear them.";
+/// As [`RESERVED`].
+pub const TOO_LARGE: &str = "no memory is this large, bytes\0Give the size of the allocation.";
+
 /// Where `nbytes` bytes are; NULL is accepted for none. `args` are the place's and the number's.
 pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNull<u8>> {
     if bytes.is_null() && nbytes == 0 {
@@ -509,7 +523,7 @@ pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNul
     if isize::try_from(nbytes).is_ok() {
         return Ok(bytes);
     }
-    let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(args[1]);
+    let error = Error::new(DLRS_BAD_ARG).detail(TOO_LARGE).of(args[1]);
     Err(error.value_u64(nbytes).limit(isize::MAX as i64))
 }
 
@@ -612,7 +626,9 @@ pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
     match usize::try_from(n) {
         Ok(n) if n <= isize::MAX as usize / size_of::<T>().max(1) => Ok(Values { first, n }),
         _ => {
-            let error = Error::new(DLRS_BAD_ARG).detail("no array is this large").of(arg);
+            let error = Error::new(DLRS_BAD_ARG)
+                .detail("no array is this large\0Give the number of its items.")
+                .of(arg);
             Err(error.value_u64(n))
         }
     }

@@ -54,7 +54,7 @@ pub unsafe extern "C" fn dlrs_backend_set(
         let table = unsafe { arg::options(backend, argument, &mut room) }?;
         if let Some(table) = table {
             if table.reserved != 0 {
-                let error = Error::new(DLRS_BAD_ARG).option("reserved").of(argument);
+                let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(argument);
                 return Err(error.value(table.reserved.into()));
             }
             if table.copy.is_none() || (table.alloc.is_some() && table.free.is_none()) {

@@ -60,7 +60,8 @@ pub unsafe extern "C" fn dlrs_attach(
         let block = unsafe { own(tensor) }?;
         let callback = given(callback)?;
         if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
-            let error = Error::new(DLRS_BAD_ARG).of(Arg::order);
+            const ORDER: &str = "is no such order\0Give DLRS_BEFORE_FREE or DLRS_AFTER_FREE.";
+            let error = Error::new(DLRS_BAD_ARG).detail(ORDER).of(Arg::order);
             return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
         }
         chain::attach(block, order == DLRS_AFTER_FREE, callback, context)
@@ -94,6 +95,6 @@ pub unsafe extern "C" fn dlrs_detach(
             return Ok(());
         }
         let error = Error::new(DLRS_BAD_ARG).of(Arg::callback);
-        Err(error.detail("is not attached with this context"))
+        Err(error.detail("is not attached with this context\0Give the pair that was attached."))
     })
 }

@@ -72,7 +72,11 @@ pub unsafe extern "C" fn dlrs_equal(
             DLRS_EQUAL_BITS => Ok(Equality::Bits),
             DLRS_EQUAL_VALUES => Ok(Equality::Values),
             DLRS_EQUAL_VALUES_OR_NAN => Ok(Equality::ValuesOrNan),
-            _ => Err(Error::new(DLRS_BAD_ARG).of(Arg::level).value(level.into())),
+            _ => {
+                const LEVEL: &str =
+                    "is no such level\0Give DLRS_EQUAL_BITS, _VALUES or _VALUES_OR_NAN.";
+                Err(Error::new(DLRS_BAD_ARG).detail(LEVEL).of(Arg::level).value(level.into()))
+            }
         };
         // SAFETY: the preface.
         unsafe {

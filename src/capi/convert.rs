@@ -114,7 +114,9 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     {
         Some(policy) => policy,
         None => {
-            let error = Error::new(DLRS_BAD_ARG).of(Arg::policy).value(policy.into());
+            const POLICY: &str = "is no such policy\0Give a value of dlrs_legacy_policy.";
+            let error =
+                Error::new(DLRS_BAD_ARG).detail(POLICY).of(Arg::policy).value(policy.into());
             return Err(error.limit(DLRS_LEGACY_COPY as i64));
         }
     };
@@ -171,9 +173,12 @@ fn bad_option(name: &'static str, value: i32) -> Error {
     Error::new(DLRS_BAD_ARG).option(name).value(value.into())
 }
 
+const ORDER: &str = "is no such order\0Give 'C', 'F', 'A' or 'K'.";
+
 /// The order of a C character.
 pub(super) fn order_of(order: i32) -> Result<Order> {
-    Order::from_char(order).ok_or_else(|| Error::new(DLRS_BAD_ARG).value(order.into()))
+    Order::from_char(order)
+        .ok_or_else(|| Error::new(DLRS_BAD_ARG).detail(ORDER).value(order.into()))
 }
 
 /// The policy of -1, 0, 1.
@@ -182,7 +187,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
         -1 => Ok(CopyPolicy::Never),
         0 => Ok(CopyPolicy::IfNeeded),
         1 => Ok(CopyPolicy::Always),
-        other => Err(bad_option("copy", other)),
+        other => Err(bad_option("copy\0is no such policy\0Give -1, 0 or 1.", other)),
     }
 }
 
@@ -212,7 +217,9 @@ pub(super) unsafe fn import_of(
 unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
-        level => level_of(level).map_err(|e| e.option("level"))?,
+        level => level_of(level).map_err(|e| {
+            e.option("level\0is not a dlrs_level\0Give DLRS_LEVEL_STRUCT to DLRS_LEVEL_DEVICE.")
+        })?,
     };
     let align_bytes = match options.align_bytes {
         0 => 0,
@@ -230,7 +237,11 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
         align_bytes,
         order: match options.order {
             0 => None,
-            order => Some(order_of(order).map_err(|e| e.option("order"))?),
+            order => {
+                Some(order_of(order).map_err(|e| {
+                    e.option("order\0is no such order\0Give 0, 'C', 'F', 'A' or 'K'.")
+                })?)
+            }
         },
         device: None,
         writable: options.writable != 0,

@@ -148,8 +148,8 @@ unsafe fn given_options(
     let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
     if options.flags & !known | options.reserved != 0 {
         let (name, value) = match options.flags & !known {
-            0 => ("reserved", options.reserved),
-            _ => ("flags", options.flags),
+            0 => (arg::RESERVED, options.reserved),
+            _ => (arg::FLAGS, options.flags),
         };
         let error = Error::new(DLRS_BAD_ARG).option(name).of(argument);
         return Err(error.value(value.into()));

@@ -240,7 +240,7 @@ pub unsafe extern "C" fn dlrs_pointer_device(
         let given = unsafe { arg::given_result(out.cast_const(), Arg::out) }?;
         let dlrs_pointer_info { struct_size, reserved, .. } = given;
         if reserved != 0 {
-            let error = Error::new(DLRS_BAD_ARG).option("reserved").of(Arg::out);
+            let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(Arg::out);
             return Err(error.value(reserved.into()));
         }
         let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;

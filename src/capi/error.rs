@@ -6,7 +6,8 @@ use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use super::arg::{self, Pointer};
-use crate::error::{Arg, Error, Field::*, Result, Status, Status::*, exception_of};
+use crate::dtype;
+use crate::error::{Arg, Error, Field::*, Reader, Result, Status, Status::*, exception_of};
 
 /// Result of a function: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
@@ -254,6 +255,8 @@ fn place(function: &str, argument: Option<Arg>) -> i32 {
     place.map_or(0, |place| place as i32 + 1)
 }
 
+const READER: Reader = Reader { python: false, dtype: dtype::format_word };
+
 #[cold]
 fn report(
     function: &'static str,
@@ -282,7 +285,7 @@ fn report(
     let room = size.saturating_sub(start).min(DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
-    let ends = failure.write(function, quoted, &mut text).unwrap_or_default();
+    let ends = failure.write(READER, function, quoted, &mut text).unwrap_or_default();
     // As far as it was written: the last byte is the NUL.
     let place = |at: usize| at.min(room.saturating_sub(1)) as u16;
     [full.text_start, full.text_end, full.hint_start] = ends.map(place);

@@ -125,7 +125,9 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
                 exchange::of_type(Python::get()?, Object::new(kind.as_ptr())).of(Arg::r#type)?;
             if header.is_null() {
                 let error = Error::new(DLRS_UNSUPPORTED).of(Arg::r#type);
-                return Err(error.detail("has no __dlpack_c_exchange_api__"));
+                return Err(
+                    error.detail("has no __dlpack_c_exchange_api__\0Use __dlpack__ instead.")
+                );
             }
             find_table(header, DLPACK_MAJOR_VERSION, out, [Arg::r#type, Arg::out])
         }

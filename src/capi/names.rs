@@ -21,7 +21,7 @@ pub(super) unsafe fn write_text(
     write: &mut dyn FnMut(&mut Text) -> fmt::Result,
 ) -> Result<()> {
     if isize::try_from(capacity).is_err() {
-        let error = Error::new(DLRS_BAD_ARG).of(Arg::capacity);
+        let error = Error::new(DLRS_BAD_ARG).detail(arg::TOO_LARGE).of(Arg::capacity);
         return Err(error.value_u64(capacity as u64).limit(isize::MAX as i64));
     }
     // SAFETY: the caller's word.

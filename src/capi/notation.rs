@@ -12,22 +12,10 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     let known = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
     known.into_iter().find(|known| *known as i32 == notation).ok_or_else(|| {
-        let error = Error::new(DLRS_BAD_ARG).of(argument).value(notation.into());
+        const NOTATION: &str = "is no such notation\0Give a value of dlrs_notation.";
+        let error = Error::new(DLRS_BAD_ARG).detail(NOTATION).of(argument).value(notation.into());
         error.limit(DLRS_NOTATION_ARROW as i64)
     })
-}
-
-/// The error for a text, with names that could be parsed.
-#[cold]
-fn example(error: Error, notation: Notation) -> Error {
-    let error = error.of(Arg::text);
-    let remedy = match notation {
-        _ if error.status() != DLRS_PARSE => return error,
-        DLRS_NOTATION_PEP3118 => "\0Write dtypes as f, <d, Zf, ? or 4f.",
-        DLRS_NOTATION_TYPESTR => "\0Write dtypes as <f4, |b1 or <c8.",
-        DLRS_NOTATION_ARROW => "\0Write dtypes as f, g, c or C.",
-    };
-    error.detail(remedy)
 }
 
 /// Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
@@ -64,7 +52,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
             &mut |text| {
                 let notation = notation_of(notation, Arg::notation)?;
                 let parsed = dtype_notation::parse(text, notation);
-                out.write(parsed.map_err(|error| example(error, notation))?);
+                out.write(parsed.of(Arg::text)?);
                 Ok(())
             },
         )

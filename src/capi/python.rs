@@ -309,9 +309,9 @@ const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
 #[cold]
 fn unknown(flags: u32, protocols: u32, reserved: u32) -> Error {
     let (name, value) = match (flags & !DLRS_PY_LEGACY_WRITABLE, protocols & !protocol::ALL) {
-        (0, 0) => ("reserved", reserved),
-        (0, _) => ("protocols", protocols),
-        _ => ("flags", flags),
+        (0, 0) => (arg::RESERVED, reserved),
+        (0, _) => ("protocols\0has bits that are not known\0Clear them.", protocols),
+        _ => (arg::FLAGS, flags),
     };
     Error::new(DLRS_BAD_ARG).option(name).value(value.into())
 }

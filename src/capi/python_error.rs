@@ -143,7 +143,9 @@ unsafe fn class_of(
     let name = unsafe { arg::text(row.kind, Arg::options) }?;
     match raise::class_named(python, name) {
         Some(class) => Ok(Some(class)),
-        None => Err(Error::new(DLRS_BAD_ARG).option("kinds").value(row.status.into())),
+        None => Err(Error::new(DLRS_BAD_ARG)
+            .option("kinds\0names no built-in exception\0Give one such as \"BufferError\".")
+            .value(row.status.into())),
     }
 }
 

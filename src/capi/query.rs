@@ -162,13 +162,14 @@ pub unsafe extern "C" fn dlrs_is_aligned(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_is_aligned", error, || {
+        const ALIGNMENT: &str =
+            "is no power of two, or too large\0Give a power of two up to the limit.";
         let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface.
         unsafe {
             ask(given, (out, Arg::out), |tensor| {
                 if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
-                    let error =
-                        Error::new(DLRS_BAD_ARG).detail("must be a power of two up to 2^30");
+                    let error = Error::new(DLRS_BAD_ARG).detail(ALIGNMENT);
                     let error = error.of(Arg::align_bytes).value_u64(align_bytes);
                     return Err(error.limit(ALIGN_BYTES_MAX as i64));
                 }

@@ -187,7 +187,8 @@ pub unsafe extern "C" fn dlrs_peer_access_set(
 ) -> dlrs_status {
     run("dlrs_peer_access_set", error, || {
         if !matches!(enabled, 0 | 1) {
-            let error = Error::new(DLRS_BAD_ARG).of(Arg::enabled);
+            let error =
+                Error::new(DLRS_BAD_ARG).detail("is neither\0Give 0 or 1.").of(Arg::enabled);
             return Err(error.value(enabled.into()).limit(1));
         }
         match common(device, peer)? {

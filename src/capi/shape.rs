@@ -40,7 +40,8 @@ pub unsafe extern "C" fn dlrs_compact_strides(
         // SAFETY: the preface.
         let shape = unsafe { values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
-            return Err(Error::new(DLRS_BAD_ARG).of(Arg::order).value(order.into()));
+            let error = Error::new(DLRS_BAD_ARG).detail("is no such order\0Give 'C' or 'F'.");
+            return Err(error.of(Arg::order).value(order.into()));
         };
         layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
         let mut filled = [0; MAX_NDIM];
@@ -212,7 +213,8 @@ impl Steps {
         // SAFETY: the caller's word.
         let shape = unsafe { values_of(self.shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         if itemsize == 0 {
-            return Err(Error::new(DLRS_BAD_ARG).of(Arg::itemsize).value(0));
+            let error = Error::new(DLRS_BAD_ARG).detail("is 0\0Give the bytes of an element.");
+            return Err(error.of(Arg::itemsize).value(0));
         }
         layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
         let mut strides = Array::new();

@@ -27,7 +27,8 @@ pub(super) fn level_of(level: i32) -> Result<Level> {
 
 #[cold]
 fn no_level(level: i32) -> Error {
-    let error = Error::new(DLRS_BAD_ARG).detail("is not a dlrs_level").value(level.into());
+    const LEVEL: &str = "is not a dlrs_level\0Give DLRS_LEVEL_STRUCT to DLRS_LEVEL_DEVICE.";
+    let error = Error::new(DLRS_BAD_ARG).detail(LEVEL).value(level.into());
     error.limit(DLRS_LEVEL_DEVICE as i64)
 }
 

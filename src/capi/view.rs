@@ -116,7 +116,9 @@ impl dlrs_view_step {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
         if !(DLRS_VIEW_AS_STRIDED as i32..=DLRS_VIEW_NORMALIZE as i32).contains(&self.op) {
-            let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
+            let error = Error::new(DLRS_BAD_ARG).detail(
+                "op is not a dlrs_view_op\0Set one of DLRS_VIEW_AS_STRIDED to DLRS_VIEW_NORMALIZE.",
+            );
             return Err(error.value(self.op.into()));
         }
         // SAFETY: an operation has each of these numbers.

@@ -5,7 +5,8 @@
 set -eu
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 examples=$here/../../examples/python
-python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt")
+python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt" \
+    "$here/../../examples/bindings/requirements.txt")
 if ! "$examples/venv.sh" "$here/requirements-pyright.txt" >/dev/null; then
     echo "pyright: not run: pip has none for this machine"
     rm -f "$here"/../../target/venv/asked/*-requirements-pyright.txt.new

@@ -40,7 +40,9 @@ impl Part {
         let dtype = tensor.dtype;
         let Some(kind) = Kind::of(dtype.code, dtype.bits) else {
             let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
-            return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
+            return Err(error
+                .detail("elements have no numeric value\0View them as another dtype.")
+                .value(dtype.code.into()));
         };
         let mut strides = Array::new();
         for stride in bit_strides(tensor) {
@@ -105,8 +107,11 @@ pub fn check_same_lanes(given: DLDataType, wanted: DLDataType) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DTYPE_MISMATCH).field(DLRS_FIELD_DTYPE_LANES);
-    let error = error.detail("\0Lanes must be equal: view them as an axis by dlrs_view_lanes.");
-    Err(error.value(given.lanes.into()).limit(wanted.lanes.into()))
+    let error = error.detail(
+        "\0Lanes must be equal: view them as an axis by dlrs_view_lanes.\0\
+                              Lanes must be equal: ask for the same number.",
+    );
+    Err(error.dtypes(dtype::word_of(given), Some(dtype::word_of(wanted))))
 }
 
 /// Unused bits of an element: padding after several lanes.

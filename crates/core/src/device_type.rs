@@ -179,8 +179,13 @@ pub fn opaque_handle(code: DeviceCode) -> bool {
 /// Requires a known device type with an ordinal that it may have.
 pub fn check(device: DLDevice) -> Result<()> {
     if !known(device.device_type) {
-        let error = bad_type(device.device_type.into());
-        return Err(error.limit(LAST));
+        let code = i64::from(device.device_type);
+        let error = bad_type(code);
+        return Err(match code {
+            0 => error.detail("\0kDLCPU is 1.\0The CPU is (1, 0)."),
+            _ if code > LAST => error.limit(LAST),
+            _ => error,
+        });
     }
     let zero = id_must_be_zero(device.device_type);
     if device.device_id < 0 || (zero && device.device_id != 0) {
@@ -214,22 +219,32 @@ fn has_free_id(device: DLDevice) -> bool {
     Codes::ADDRESSED.contain(device_type) && device_id > 0 && !host_reachable(device_type)
 }
 
+/// The description and the remedy of a text that is no device.
+macro_rules! expected {
+    ($what:literal) => {
+        concat!("cannot be parsed, expected ", $what, "\0Write devices as cpu, cuda:0, rocm:1.",)
+    };
+}
+
 /// Reads the name of a device; the module's documentation has the grammar.
 pub fn parse(text: &[u8]) -> Result<DLDevice> {
     let mut scan = Scan::new(text);
     let unknown = scan.eat(UNKNOWN);
     let code = if unknown {
-        let code = scan.signed()?;
-        scan.expect(")")?;
+        let code = scan.signed(expected!("a code"))?;
+        scan.expect(")", expected!("a parenthesis"))?;
         code
     } else {
         match scan.longest(KINDS.iter(), |kind| kind.name) {
             Some(kind) => kind.code.into(),
-            None => return Err(scan.fail()),
+            None => return Err(scan.fail(expected!("a kind of device"))),
         }
     };
-    let id = if scan.eat(":") { scan.signed()? } else { 0 };
-    scan.end()?;
+    let (id, end) = match scan.eat(":") {
+        true => (scan.signed(expected!("an ordinal"))?, expected!("the end")),
+        false => (0, expected!("a colon and the ordinal, or the end")),
+    };
+    scan.end(end)?;
     let device = DLDevice {
         device_type: i32::try_from(code).map_err(|_| bad_type(code).limit(i32::MAX.into()))?,
         device_id: i32::try_from(id).map_err(|_| bad_id(id, i32::MAX.into()))?,
@@ -271,5 +286,6 @@ fn bad_type(code: i64) -> Error {
 
 #[cold]
 fn bad_id(id: i64, limit: i64) -> Error {
-    Error::new(Status::DLRS_DEVICE_ID).field(Field::DLRS_FIELD_DEVICE_ID).value(id).limit(limit)
+    let error = Error::new(Status::DLRS_DEVICE_ID).field(Field::DLRS_FIELD_DEVICE_ID);
+    error.value(id).limit(limit)
 }

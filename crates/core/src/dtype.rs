@@ -176,10 +176,16 @@ const LEGAL: [u128; KINDS.len()] = {
 /// Places of [`PLACED`]: enough for a search to be short.
 const PLACES: usize = 128;
 
-/// A dtype as one number: code, bits, lanes.
+/// A dtype as one number: code, bits, lanes, as [`Error::dtypes`] has it.
 #[inline(always)]
-const fn word_of(dtype: DLDataType) -> u32 {
+pub const fn word_of(dtype: DLDataType) -> u32 {
     dtype.code as u32 | (dtype.bits as u32) << 8 | (dtype.lanes as u32) << 16
+}
+
+/// Writes the name of the dtype of a number of [`word_of`].
+pub fn format_word(word: u32, out: &mut dyn Write) -> fmt::Result {
+    let (code, bits, lanes) = (word as u8, (word >> 8) as u8, (word >> 16) as u16);
+    format(DLDataType { code, bits, lanes }, out)
 }
 
 /// The index of a dtype in the table of a factor.
@@ -264,25 +270,40 @@ fn illegal(dtype: DLDataType) -> Error {
     }
 }
 
+/// The description and the remedy of a text that is no dtype.
+macro_rules! expected {
+    ($what:literal) => {
+        concat!(
+            "cannot be parsed, expected ",
+            $what,
+            "\0Write dtypes as float32, bfloat16, float32x4.",
+        )
+    };
+}
+
 /// Reads the name of a dtype; the module's documentation has the grammar.
 pub fn parse(text: &[u8]) -> Result<DLDataType> {
+    const BITS: &str = expected!("the number of bits");
     let mut scan = Scan::new(text);
     let unknown = scan.eat(UNKNOWN);
     let (code, bits, named) = if unknown {
-        let code = scan.number()?;
-        scan.expect(")")?;
-        (code, scan.number()?, None)
+        let code = scan.number(expected!("a code"))?;
+        scan.expect(")", expected!("a parenthesis"))?;
+        (code, scan.number(BITS)?, None)
     } else {
         let found = scan.longest(KINDS.iter().enumerate(), |(_, kind)| kind.stem);
-        let Some((code, kind)) = found else { return Err(scan.fail()) };
+        let Some((code, kind)) = found else { return Err(scan.fail(expected!("a dtype"))) };
         let bits = match *kind {
             Kind { bits: [bits], bits_in_name: false, .. } => i64::from(*bits),
-            _ => scan.number()?,
+            _ => scan.number(BITS)?,
         };
         (code as i64, bits, Some(kind))
     };
-    let lanes = if scan.eat("x") { scan.number()? } else { 1 };
-    scan.end()?;
+    let (lanes, end) = match scan.eat("x") {
+        true => (scan.number(expected!("the number of lanes"))?, expected!("the end")),
+        false => (1, expected!("x and the number of lanes, or the end")),
+    };
+    scan.end(end)?;
     let code = u8::try_from(code).map_err(|_| bad_code(code, u8::MAX.into()))?;
     let illegal = |_| named.map_or(bad_bits(bits, u8::MAX.into()), |k| illegal_bits(k, bits));
     let dtype = DLDataType {
@@ -349,11 +370,34 @@ fn bad_bits(bits: i64, limit: i64) -> Error {
     Error::new(Status::DLRS_DTYPE_BITS).field(Field::DLRS_FIELD_DTYPE_BITS).value(bits).limit(limit)
 }
 
+/// The remedies for bits that a code cannot have: of those that are the bytes of a dtype, and of
+/// others.
+macro_rules! widths {
+    ($widths:literal) => {
+        [
+            concat!("\0It counts bits, not bytes: ", $widths, "."),
+            concat!("\0Use ", $widths, " bits."),
+        ]
+    };
+}
+
 /// Bits that the code cannot have: the limit is the most it can.
 #[cold]
 fn illegal_bits(kind: &Kind, bits: i64) -> Error {
     let most = kind.bits.last().map_or(0, |&most| most.into());
-    bad_bits(bits, most)
+    let [of_bytes, of_others] = match kind.bits {
+        [1, ..] => widths!("1, 2, 4, 8, 16, 32, 64"),
+        [16, _, ..] => widths!("16, 32, 64"),
+        [32, _, ..] => widths!("32, 64, 128"),
+        [4] => widths!("4"),
+        [6] => widths!("6"),
+        [8] => widths!("8"),
+        [16] => widths!("16"),
+        [32] => widths!("32"),
+        _ => widths!("64"),
+    };
+    let bytes = kind.bits.iter().any(|&legal| i64::from(legal) == bits.saturating_mul(8));
+    bad_bits(bits, most).detail(if bytes { of_bytes } else { of_others })
 }
 
 /// Lanes that no dtype has.

@@ -100,6 +100,27 @@ const NATIVE: [Row; 5] = [
     row(kDLOpaqueHandle, POINTER_BITS, ["P", "", ""]),
 ];
 
+/// The description and the remedy of a text that is no dtype in a notation, whose place in the
+/// three is the number.
+#[cold]
+fn expected(what: usize, notation: Notation) -> &'static str {
+    macro_rules! expected {
+        ($($what:literal),*) => {
+            [$([
+                expected!(@ $what, "f, <d, Zf, ? or 4f."),
+                expected!(@ $what, "<f4, |b1 or <c8."),
+                expected!(@ $what, "f, g, c or C."),
+            ]),*]
+        };
+        (@ $what:literal, $names:literal) => {
+            concat!("cannot be parsed, expected ", $what, "\0Write dtypes as ", $names)
+        };
+    }
+    const TEXTS: [[&str; 3]; 3] = expected!["the byte order", "a dtype", "the end"];
+    let texts = TEXTS.get(what).and_then(|texts| texts.get((notation as usize).wrapping_sub(1)));
+    texts.copied().unwrap_or("")
+}
+
 /// The meaning of a prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -130,7 +151,7 @@ fn order(scan: &mut Scan, notation: Notation) -> Result<Order> {
             Ok(Order::Native)
         }
         DLRS_NOTATION_TYPESTR if scan.eat("|") => Ok(Order::Absent),
-        DLRS_NOTATION_TYPESTR => Err(scan.fail()),
+        DLRS_NOTATION_TYPESTR => Err(scan.fail(expected(0, notation))),
     }
 }
 
@@ -150,16 +171,18 @@ pub fn parse(text: &[u8], notation: Notation) -> Result<DLDataType> {
     let order = order(&mut scan, notation)?;
     let start = scan;
     let lanes = match notation {
-        DLRS_NOTATION_PEP3118 => scan.number().unwrap_or(1),
+        DLRS_NOTATION_PEP3118 => scan.number("").unwrap_or(1),
         _ => 1,
     };
     let &(code, bits, _) = read_name(&mut scan, notation, order == Order::Native)?;
-    scan.end()?;
+    scan.end(expected(2, notation))?;
     match order {
         Order::Foreign if bits != 8 => {
-            return Err(unsupported("another byte order, which DLPack cannot say"));
+            return Err(unsupported(
+                "another byte order, which DLPack cannot say\0Swap the bytes of a copy first.",
+            ));
         }
-        Order::Absent if bits != 8 => return Err(start.fail()),
+        Order::Absent if bits != 8 => return Err(start.fail(expected(1, notation))),
         _ => {}
     }
     match u16::try_from(lanes) {
@@ -175,7 +198,7 @@ fn read_name(scan: &mut Scan, notation: Notation, native: bool) -> Result<&'stat
     const NATIVE_ROWS: &[Row] = &NATIVE;
     let first = if native && notation == DLRS_NOTATION_PEP3118 { NATIVE_ROWS } else { &[] };
     let found = scan.longest(first.iter().chain(ROWS), |row| name(row, notation));
-    found.ok_or_else(|| scan.fail())
+    found.ok_or_else(|| scan.fail(expected(1, notation)))
 }
 
 /// A dtype's name, with what stands before it.
@@ -202,7 +225,9 @@ pub fn text(dtype: DLDataType, notation: Notation) -> Result<Text> {
     dtype::legal(dtype)?;
     let name = row_of(dtype).map_or("", |row| name(row, notation));
     if name.is_empty() || (dtype.lanes != 1 && notation != DLRS_NOTATION_PEP3118) {
-        return Err(unsupported("the notation has no name for this dtype"));
+        return Err(unsupported(
+            "the notation has no name for this dtype\0Use a dtype that it has, such as float32.",
+        ));
     }
     let prefix = match notation {
         DLRS_NOTATION_TYPESTR if dtype.bits == 8 => "|",
@@ -278,10 +303,18 @@ pub const KIND: [Arg; 2] = [Arg::kind, Arg::itemsize];
 #[cold]
 fn no_kind(kind: i32, item_nbytes: u32, known: bool) -> Error {
     match known {
-        true => unsupported("DLPack has no dtype of this kind and size")
-            .value(item_nbytes.into())
-            .of(KIND[1]),
-        false => unsupported("DLPack has no dtype of this kind").value(kind.into()).of(KIND[0]),
+        true => unsupported(
+            "DLPack has no dtype of this kind and size\0\
+                             Convert to a size that it has, such as f of 4 bytes.",
+        )
+        .value(item_nbytes.into())
+        .of(KIND[1]),
+        false => unsupported(
+            "DLPack has no dtype of this kind\0\
+                              Kinds are letters: b, c, f, i and u.",
+        )
+        .value(kind.into())
+        .of(KIND[0]),
     }
 }
 
@@ -301,7 +334,8 @@ pub fn to_kind(dtype: DLDataType) -> Result<(u8, u32)> {
 #[cold]
 fn no_letter(dtype: DLDataType, lanes: bool) -> Error {
     dtype::legal(dtype).err().unwrap_or_else(|| {
-        let error = unsupported("the dtype has no kind letter");
+        let error =
+            unsupported("the dtype has no kind letter\0Cast to one that has, such as float32.");
         let letters = KINDS.letters.get(usize::from(dtype.code));
         match letters.is_some_and(|letters| letters.iter().any(|letter| *letter != 0)) {
             _ if lanes => error.field(DLRS_FIELD_DTYPE_LANES).value(dtype.lanes.into()).limit(1),

@@ -18,6 +18,7 @@ pub use argument::Arg;
 pub use exception::exception_of;
 pub use field::Field;
 pub use status::Status;
+pub use words::Reader;
 
 /// No argument is at fault, but the allocator or backend.
 pub const NOBODY: Arg = Arg::nobody;
@@ -31,7 +32,7 @@ enum Number {
     Signed = 1,
     /// An unsigned number.
     Unsigned = 2,
-    /// Only the second: the driver's code.
+    /// Of the first, a dtype, and another one in the second; of the second, the driver's code.
     Code = 3,
 }
 
@@ -155,8 +156,15 @@ impl Error {
         if code == 0 { self } else { self.second(code as i64, Number::Code) }
     }
 
-    /// Replaces the status's description by a more precise one, and after a NUL its remedy.
-    /// One that is empty stays the status's.
+    /// Sets the dtype found, and the one wanted, as code, bits and lanes from the lowest byte on:
+    /// value and limit are the members that [`Error::field`] names, and the message has the names.
+    pub fn dtypes(self, found: u32, wanted: Option<u32>) -> Self {
+        let error = self.first(found.into(), Number::Code);
+        wanted.map_or(error, |wanted| error.second(wanted.into(), Number::Signed))
+    }
+
+    /// Replaces the status's description by a more precise one, and after a NUL its remedy, and
+    /// after another one that of Python, where it differs. One that is empty stays the status's.
     pub const fn detail(self, detail: &'static str) -> Self {
         debug_assert!(
             self.bits(BITS) & 15 != Field::DLRS_FIELD_OPTION as u16,

@@ -51,43 +51,44 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a decimal number: digits only, no leading zero. A huge one saturates, never wraps.
-    pub fn number(&mut self) -> Result<i64> {
+    pub fn number(&mut self, expected: &'static str) -> Result<i64> {
         let start = self.position;
         let mut number = 0i64;
         while let Some(digit @ b'0'..=b'9') = self.text.get(self.position) {
             if self.position > start && number == 0 {
-                return Err(self.fail()); // "032" would be a second spelling of "32"
+                return Err(self.fail(expected)); // "032" would be a second spelling of "32"
             }
             number = number.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
             self.position += 1;
         }
-        if self.position == start { Err(self.fail()) } else { Ok(number) }
+        if self.position == start { Err(self.fail(expected)) } else { Ok(number) }
     }
 
     /// Reads a decimal number that may have a minus sign; there is no "-0".
-    pub fn signed(&mut self) -> Result<i64> {
+    pub fn signed(&mut self, expected: &'static str) -> Result<i64> {
         let negative = self.eat("-");
         let start = *self;
-        match (negative, self.number()?) {
-            (true, 0) => Err(start.fail()),
+        match (negative, self.number(expected)?) {
+            (true, 0) => Err(start.fail(expected)),
             (true, number) => Ok(-number),
             (false, number) => Ok(number),
         }
     }
 
     /// Requires that `word` is next.
-    pub fn expect(&mut self, word: &str) -> Result<()> {
-        if self.eat(word) { Ok(()) } else { Err(self.fail()) }
+    pub fn expect(&mut self, word: &str, expected: &'static str) -> Result<()> {
+        if self.eat(word) { Ok(()) } else { Err(self.fail(expected)) }
     }
 
     /// Requires the end of the text.
-    pub fn end(&self) -> Result<()> {
-        if self.rest().is_empty() { Ok(()) } else { Err(self.fail()) }
+    pub fn end(&self, expected: &'static str) -> Result<()> {
+        if self.rest().is_empty() { Ok(()) } else { Err(self.fail(expected)) }
     }
 
-    /// The error that the text cannot be parsed from here on: the position is its value.
+    /// The error that the text cannot be parsed from here on: the position is its value. `expected`
+    /// is the text of [`Error::detail`].
     #[cold]
-    pub fn fail(&self) -> Error {
-        Error::new(Status::DLRS_PARSE).value(self.position as i64)
+    pub fn fail(&self, expected: &'static str) -> Error {
+        Error::new(Status::DLRS_PARSE).value(self.position as i64).detail(expected)
     }
 }

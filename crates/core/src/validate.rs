@@ -166,10 +166,12 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
     if version.major == DLPACK_MAJOR_VERSION {
         return Ok(version);
     }
+    const MAJOR: &str = "\0Request version 1, or is it a DLManagedTensor? See \
+                         dlrs_from_legacy_take.\0Ask the producer for max_version=(1, 0).";
     let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
     // Without the value: of a legacy struct, it is half of an address.
     let error = error.limit(DLPACK_MAJOR_VERSION.into());
-    Err(error.detail("\0Request version 1, or is it a DLManagedTensor? See dlrs_from_legacy_take."))
+    Err(error.detail(MAJOR))
 }
 
 /// The error of a legacy struct; of one that begins as a versioned one does, without numbers, which

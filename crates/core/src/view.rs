@@ -76,6 +76,16 @@ fn bad(parameter: Arg, detail: &'static str, value: i64) -> Error {
     Error::new(DLRS_BAD_ARG).of(parameter).detail(detail).value(value)
 }
 
+/// The error for an axis that a tensor does not have.
+#[cold]
+pub fn no_axis(axis: i64, ndim: i64) -> Error {
+    let words = match ndim {
+        0 => "a 0-d tensor has no axis\0Unsqueeze it first.",
+        _ => "there is no such axis\0Count axes from 0 to the limit, or from -1 backwards.",
+    };
+    Error::new(DLRS_BAD_ARG).detail(words).value(axis).limit(ndim - 1)
+}
+
 #[cold]
 fn not_viewable(detail: &'static str, dim: usize, value: i64) -> Error {
     Error::new(DLRS_NOT_VIEWABLE).detail(detail).dim(dim).value(value)
@@ -209,7 +219,7 @@ impl<'a> View<'a> {
         if (0..ndim).contains(&dim) {
             return Ok(dim as usize);
         }
-        Err(bad(parameter, "there is no such axis", axis.into()).limit(ndim - 1))
+        Err(no_axis(axis.into(), ndim).of(parameter))
     }
 
     fn extent(&self, dim: usize) -> i64 {

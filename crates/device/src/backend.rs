@@ -118,19 +118,24 @@ pub struct Lack;
 
 impl Lack {
     /// Allocation.
-    pub const MEMORY: &str = "this device's backend does not allocate";
+    pub const MEMORY: &str =
+        "this device's backend does not allocate\0Allocate with the device's own library.";
     /// This kind of copy.
-    pub const COPIES: &str = "this device's backend does not copy so";
+    pub const COPIES: &str =
+        "this device's backend does not copy so\0Make it compact first, or copy through the host.";
     /// Streams.
-    pub const STREAMS: &str = "this device's backend has no streams";
+    pub const STREAMS: &str = "this device's backend has no streams\0Leave the stream out.";
     /// Events.
-    pub const EVENTS: &str = "this device's backend has no events";
+    pub const EVENTS: &str = "this device's backend has no events\0Wait for the stream instead.";
     /// Queries of devices and memory.
-    pub const QUESTIONS: &str = "this device's backend does not tell";
+    pub const QUESTIONS: &str =
+        "this device's backend does not tell\0Ask the device's own library.";
     /// Access of a device to another one's memory.
-    pub const PEERS: &str = "this device's backend does not tell of access between devices";
+    pub const PEERS: &str = "this device's backend does not tell of access between devices\0\
+                             Copy through the host.";
     /// Registration of host memory.
-    pub const REGISTRATION: &str = "this device's backend does not register host memory";
+    pub const REGISTRATION: &str = "this device's backend does not register host memory\0\
+                                    Copy the memory instead.";
 }
 
 /// DLRS_UNSUPPORTED: nothing was done.

@@ -16,7 +16,9 @@ pub struct Host;
 fn no_stream(stream: Stream) -> Result<()> {
     match stream.is_null() {
         true => Ok(()),
-        false => Err(Error::new(DLRS_STREAM).detail("the CPU has no streams\0Pass NULL.")),
+        false => {
+            Err(Error::new(DLRS_STREAM).detail("the CPU has no streams\0Pass NULL.\0Pass None."))
+        }
     }
 }
 

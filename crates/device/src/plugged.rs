@@ -359,6 +359,7 @@ impl Backend for Plugged {
         if off != 0 && !device_type::opaque_handle(device.device_type) {
             // SAFETY: what was just allocated, for the same values.
             let _ = unsafe { self.free(device, data, nbytes, align_bytes, stream) };
+            let off = off & off.wrapping_neg();
             let error = Error::new(DLRS_MISALIGNED).value(off as i64).limit(align_bytes as i64);
             return Err(
                 error.detail("the backend returned memory that is not aligned as requested")

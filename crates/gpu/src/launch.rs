@@ -61,7 +61,8 @@ impl Module {
             0 => None,
             REFUSED => {
                 let error = Error::new(DLRS_UNSUPPORTED).driver(self.refusal.load(Relaxed));
-                Some(Err(error.detail("the driver has rejected the kernels before")))
+                Some(Err(error
+                    .detail("the driver has rejected the kernels before\0Install a newer driver.")))
             }
             _ => Some(Ok(handle)),
         }

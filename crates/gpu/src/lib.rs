@@ -134,7 +134,8 @@ pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Option<R
     // SAFETY: guaranteed by the caller.
     vendor(device_type).map(|gpu| match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),
-        false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),
+        false => Err(Error::new(DLRS_BAD_ARG)
+            .detail("the driver is loaded already\0Set the path before any other call.")),
     })
 }
 

@@ -161,14 +161,16 @@ impl Driver {
         let unknown = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_DATA);
         match found {
             Some(device) if device == ordinal => Ok(()),
-            None => Err(unknown
-                .driver(INVALID_VALUE)
-                .detail("the driver reports no memory at this address")),
+            None => Err(unknown.driver(INVALID_VALUE).detail(
+                "the driver reports no memory at this address\0\
+                         Give memory of the device; is it freed?",
+            )),
             Some(device) => match self.known(data)? {
                 Some((Memory::Device, _)) => {
                     let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
                     let error = error.value(ordinal.into()).limit(device.into());
-                    Err(error.detail("the memory is on another device, the limit's"))
+                    Err(error
+                        .detail("the memory is on another device, the limit's\0Name that device."))
                 }
                 _ => Ok(()), // pinned and managed memory can be used on every device
             },

@@ -23,7 +23,11 @@ impl<'a> Reader<'a> {
         let device_type = tensor.device.device_type;
         if !device_type::host_reachable(device_type) {
             let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-            let error = error.detail("the CPU cannot read these elements");
+            let error = error.detail(
+                "the CPU cannot read these elements\0\
+                                      Copy them with dlrs_to_device first.\0\
+                                      Copy them by to('cpu') first.",
+            );
             return Err(error.value(device_type.into()));
         }
         copy::host_read(tensor, &copy::Streams::NONE)?;

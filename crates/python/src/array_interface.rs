@@ -51,11 +51,15 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
     if item(python, found, c"mask")?.is_some() {
-        return Err(unsupported("an array with a mask cannot be a tensor"));
+        return Err(unsupported(
+            "an array with a mask cannot be a tensor\0Give its data, or filled().",
+        ));
     }
     let needed = |key| {
         let found = item(python, found, key)?;
-        found.ok_or_else(|| unsupported("an array interface without shape or typestr"))
+        found.ok_or_else(|| {
+            unsupported("an array interface without shape or typestr\0Add what it lacks.")
+        })
     };
     let dtype = dtype_of(python, object, &needed(c"typestr")?)?;
     let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
@@ -65,12 +69,15 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
     let steps = item(python, found, c"strides")?;
     if let Some(steps) = &steps {
         if numbers(python, steps.object(), strides)? != ndim {
-            return Err(unsupported("shape and strides differ in length"));
+            return Err(unsupported(
+                "shape and strides of the array interface differ in length\0\
+                 Give a stride for each axis.",
+            ));
         }
         layout::strides_from_bytes(shape, strides, dtype::padded_bytes(dtype))?;
     }
     let Some(data) = item(python, found, c"data")? else {
-        return Err(unsupported("an array interface without data"));
+        return Err(unsupported("an array interface without data\0Add what it lacks."));
     };
     let place = match cuda {
         // The bytes of a buffer are the host's.
@@ -86,7 +93,7 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
 
 /// The pair of an address and whether it is read-only.
 fn address(python: Python, object: Object, dict: &Owned, data: &Owned) -> Result<Place> {
-    const NO_PAIR: &str = "the array interface's data is no pair (address, read-only)";
+    const NO_PAIR: &str = "the array interface's data is no pair\0Give (address, read-only).";
     // SAFETY: references of ours, and a live object.
     unsafe {
         if is_buffer(python, data) || size(python.PySequence_Size(data.as_ptr()))? != 2 {
@@ -169,7 +176,7 @@ fn device_of(data: *mut c_void, cuda: bool, empty: bool) -> Result<DLDevice> {
         // As the host's own, the next one to look at it would end the process.
         device if device.device_type == DLDeviceType::kDLCPU as i32 => {
             let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DATA);
-            Err(error.detail("the driver reports no memory at the address: is it freed already?"))
+            Err(error.detail("the driver reports no memory at the address\0Is it freed already?"))
         }
         device => Ok(device),
     }
@@ -238,7 +245,7 @@ pub fn numbers(python: Python, sequence: Object, to: &mut [i64]) -> Result<usize
         let n = size(python.PySequence_Size(sequence.as_ptr()))?;
         if n > to.len() {
             let error = Error::new(DLRS_UNSUPPORTED).value(n as i64).limit(to.len() as i64);
-            return Err(error.detail("a sequence of numbers is too long"));
+            return Err(error.detail("a sequence of numbers is too long\0Give at most the limit."));
         }
         for (place, number) in to.iter_mut().take(n).enumerate() {
             let found = required(python.PySequence_GetItem(sequence.as_ptr(), place as isize))?;

@@ -198,14 +198,16 @@ fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
     };
     if dtype::padded_bytes(dtype) as isize != itemsize {
         let error = Error::new(DLRS_UNSUPPORTED).value(itemsize as i64);
-        return Err(error.detail("the buffer's itemsize is not that of its format"));
+        return Err(error
+            .detail("the buffer's itemsize is not that of its format\0Correct one of the two."));
     }
     check_own_itemsize(python, object, itemsize)?;
     let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     let (extents, steps) = (extents.get_mut(..ndim), steps.get_mut(..ndim));
     let (extents, steps) = (extents.unwrap_or_default(), steps.unwrap_or_default());
     if shape.is_null() && ndim > 0 {
-        return Err(Error::new(DLRS_UNSUPPORTED).detail("the buffer has no shape"));
+        return Err(Error::new(DLRS_UNSUPPORTED)
+            .detail("the buffer has no shape\0Cast the memoryview to one."));
     }
     for (dim, (extent, step)) in extents.iter_mut().zip(&mut *steps).enumerate() {
         // SAFETY: PEP 3118: arrays of ndim values. ctypes leaves the strides of its arrays out,
@@ -232,7 +234,10 @@ fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result
     match known(python, own.and_then(|own| own.map(number).transpose()))?.flatten() {
         Some(own) if own != itemsize as i64 => {
             let error = Error::new(DLRS_UNSUPPORTED).value(own).limit(itemsize as i64);
-            Err(error.detail("the items of the buffer are not those of the object's dtype"))
+            Err(error.detail(
+                "the items of the buffer are not those of the object's dtype\0\
+                              Give the data as an array of NumPy.",
+            ))
         }
         _ => Ok(()),
     }

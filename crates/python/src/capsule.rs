@@ -116,7 +116,9 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
             && NAMES.iter().any(|known| same(name, known.as_ptr()))
     };
     if own {
-        return Err(Error::new(DLRS_BAD_ARG).detail("the name is one of DLPack's").of(NAME));
+        return Err(Error::new(DLRS_BAD_ARG)
+            .detail("the name is one of DLPack's\0Give a name of your own.")
+            .of(NAME));
     }
     // SAFETY: the caller's word.
     unsafe {
@@ -315,7 +317,10 @@ unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
         }
         for used in [VERSIONED_USED, LEGACY_USED] {
             if python.PyCapsule_IsValid(capsule.as_ptr(), used.as_ptr()) != 0 {
-                return Err(Error::new(DLRS_BAD_ARG).detail("the capsule was consumed before"));
+                return Err(Error::new(DLRS_BAD_ARG).detail(
+                    "the capsule was consumed before\0\
+                                        Call __dlpack__ again: each capsule is taken once.",
+                ));
             }
         }
         Err(Error::new(DLRS_BAD_ARG).detail(

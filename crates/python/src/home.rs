@@ -204,7 +204,8 @@ fn find(python: Python) -> Result<&'static Home> {
 /// Makes the record of an interpreter, and leaves its keeper in the interpreter's dictionary.
 #[cold]
 fn settle(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
-    let ending = || Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending");
+    let ending =
+        || Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before.");
     // The dictionary may be gone already: a new one would never be emptied.
     if python.ends() {
         return Err(ending());

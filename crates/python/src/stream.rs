@@ -137,7 +137,7 @@ pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
         }
         (_, 0, _) => Err(refuse(number, "0 is ambiguous\0Pass 1 or None for the default stream.")),
         (_, _, Some(handle)) => Ok(Stream::Handle(handle)),
-        _ => Err(refuse(number, "is no stream number")),
+        _ => Err(refuse(number, "is no stream number\0Give None, -1, or the stream's handle.")),
     }
 }
 
@@ -147,7 +147,8 @@ pub fn to_python(stream: Stream, device: DeviceCode) -> Result<i64> {
         (_, Stream::NoSync) => Ok(NO_SYNC),
         (Rules::Host, Stream::Handle(0)) => Ok(NONE),
         (Rules::Host, _) => {
-            Err(Error::new(DLRS_STREAM).detail("host memory has no streams\0Pass NULL."))
+            Err(Error::new(DLRS_STREAM)
+                .detail("host memory has no streams\0Pass NULL.\0Pass None."))
         }
         (Rules::Cuda, Stream::Handle(0)) => Ok(CUDA_LEGACY as i64),
         (Rules::Other, Stream::Handle(0)) => Ok(NONE),
@@ -163,5 +164,7 @@ pub fn to_python(stream: Stream, device: DeviceCode) -> Result<i64> {
 
 #[cold]
 fn refuse(number: i64, detail: &'static str) -> Error {
-    Error::new(DLRS_STREAM).value(number).detail(detail)
+    let error = Error::new(DLRS_STREAM).detail(detail);
+    // Another number is a handle, an address.
+    if (NO_SYNC..=CUDA_PER_THREAD as i64).contains(&number) { error.value(number) } else { error }
 }

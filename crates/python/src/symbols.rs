@@ -95,11 +95,15 @@ impl Python {
         // SAFETY: both may be called at any time, on any thread.
         unsafe {
             if python.Py_IsInitialized() == 0 {
-                return Err(refuse("Python is not running: not yet, or not any more"));
+                return Err(refuse(
+                    "Python is not running: not yet, or not any more\0\
+                     Call it between Py_Initialize and Py_Finalize.",
+                ));
             }
             if !python.attached() {
                 return Err(refuse(
-                    "this thread is not attached to Python (ctypes: load with PyDLL, not CDLL)",
+                    "this thread is not attached to Python\0\
+                     Attach it; with ctypes, load the library with PyDLL, not CDLL.",
                 ));
             }
         }
@@ -124,7 +128,12 @@ impl Python {
             let found = base.byte_add(last).cast::<*mut PyObject>().read();
             (found == kind.as_ptr()).then_some(size)
         });
-        let unknown = || refuse("objects of this Python have no header of a known size");
+        let unknown = || {
+            refuse(
+                "objects of this Python have no header of a known size\0\
+                 Use CPython, not a tracing build.",
+            )
+        };
         HEADER.store(nbytes.ok_or_else(unknown)?, Release);
         Ok(())
     }
@@ -214,7 +223,9 @@ fn refuse(detail: &'static str) -> Error {
 fn find() -> Result<()> {
     // SAFETY: the list starts with a text that ends with NUL.
     let Some(library) = (unsafe { platform::library_with(NAMES.as_ptr().cast()) }) else {
-        return Err(refuse("there is no Python in this process"));
+        return Err(refuse(
+            "there is no Python in this process\0Call it from a process that runs Python.",
+        ));
     };
     look_up(library)?;
     #[cfg(feature = "module")]
@@ -243,7 +254,7 @@ pub unsafe fn fill(
             address
         };
         if address.is_null() && place < required {
-            return Err(refuse("the Python of this process is older than 3.9"));
+            return Err(refuse("the Python of this process is older than 3.9\0Use a newer one."));
         }
         slot.store(address, Relaxed);
     }

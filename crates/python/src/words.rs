@@ -53,10 +53,12 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
         }
         Err(error) => return Err(error),
     }
+    const WIDE: &str = "a number of the pair is too large\0Give two that fit in 32 bits.";
+    let wide = Error::new(DLRS_BAD_ARG).detail(WIDE);
     match found.map(i32::try_from) {
         [Ok(first), Ok(second)] => Ok([first, second]),
-        [Ok(_), Err(_)] => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[1])),
-        _ => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[0])),
+        [Ok(_), Err(_)] => Err(wide.value(found[1])),
+        _ => Err(wide.value(found[0])),
     }
 }
 
@@ -113,7 +115,8 @@ fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
     match copy {
         copy if copy == python._Py_TrueStruct() => Ok(CopyPolicy::Always),
         copy if copy == python._Py_FalseStruct() => Ok(CopyPolicy::Never),
-        _ => Err(Error::new(DLRS_BAD_ARG).option("copy (True, False or None)")),
+        _ => Err(Error::new(DLRS_BAD_ARG)
+            .option("copy\0is none of the three\0Give True, False or None.")),
     }
 }
 

@@ -132,7 +132,8 @@ pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) 
     let needed = packed_nbytes(dst).of(*target)?;
     if bytes.nbytes != needed {
         let error = Error::new(if bytes.nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
-        let error = error.detail("nbytes is not the size of the packed elements");
+        let error =
+            error.detail("nbytes is not the size of the packed elements\0Give exactly the limit.");
         let error = error.of(bytes.nbytes_arg);
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
@@ -151,7 +152,8 @@ pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) ->
     let needed = packed_nbytes(src).of(*source)?;
     if bytes.nbytes < needed {
         let error = Error::new(DLRS_BUF_SMALL).of(bytes.nbytes_arg);
-        let error = error.detail("the buffer is smaller than the elements");
+        let error =
+            error.detail("the buffer is smaller than the elements\0Give one of the limit's bytes.");
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need.

@@ -95,7 +95,8 @@ pub fn register(
     new: Option<(*mut dlrs_backend, &dlrs_backend)>,
 ) -> Result<*mut dlrs_backend> {
     if device_type == kDLCPU as DeviceCode {
-        return Err(unknown(device_type));
+        const OWN: &str = "the CPU's backend is the library's own\0Set one for another type.";
+        return Err(unknown(device_type).detail(OWN));
     }
     let plugged = new.map(|(given, table)| (given.cast(), Plugged(*table)));
     let new = plugged.as_ref().map(|(given, table)| (*given, table));

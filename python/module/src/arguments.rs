@@ -1,18 +1,19 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
+use core::cmp::Ordering;
 use core::ffi::{CStr, c_ulong};
 use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{checked, done, raise, refused, set, wrong};
+use super::failure::{Message, checked, done, raise, refused, set, set_more, wrong};
 use super::tensor::{self, This};
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::integer_text::unsigned;
 use crate::layout::{MAX_NDIM, Order};
-use crate::{device_type, dtype};
+use crate::{device_type, dtype, dtype_notation};
 use dlpack_python::constants::{self, Constant};
 use dlpack_python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
 use dlpack_python::words::{given, read_device};
@@ -270,7 +271,29 @@ impl Call<'_> {
             DLRS_DTYPE_CODE | DLRS_DTYPE_BITS | DLRS_DTYPE_LANES => self.python.PyExc_ValueError(),
             status => class_of(self.python, status as i32),
         };
-        set(self.python, kind, self.name(), &error.of(parameter), Some(text))
+        // What the other argument would be, or what has nearly this name.
+        let other = match parameter {
+            Arg::dtype if device_type::parse(text).is_ok() => {
+                "names a device\0to() and device= take it; a dtype has a name such as 'float32'."
+            }
+            Arg::device if dtype::parse(text).is_ok() => {
+                "names a dtype\0astype() and dtype= take it; a device has a name such as 'cuda:0'."
+            }
+            _ => "",
+        };
+        let (python, name, error) = (self.python, self.name(), error.of(parameter));
+        if !other.is_empty() {
+            let error = Error::new(DLRS_PARSE).detail(other).of(parameter);
+            return set(python, kind, name, &error, Some(text));
+        }
+        let unknown = parameter == Arg::dtype && error.status() == DLRS_PARSE;
+        match if unknown { nearest(text) } else { None } {
+            Some(near) => {
+                let more = format_args!(" Did you mean '{}'?", dtype::Name(near));
+                set_more(python, kind, name, &error, Some(text), more)
+            }
+            None => set(python, kind, name, &error, Some(text)),
+        }
     }
 
     /// A dtype by its name, by the type of NumPy, PyTorch or another that has that name, or by
@@ -279,6 +302,19 @@ impl Call<'_> {
         let python = self.python;
         if let Some(number) = Number::of_type(python, object) {
             return Ok(number.dtype());
+        }
+        if is_a(python, object, LONG | LIST | TUPLE) {
+            let given = Given(python, object);
+            let instead = match self.name() {
+                "view" => "; reshape() takes a shape",
+                "zeros" | "ones" | "empty" | "full" => "; the shape is one argument, a tuple",
+                _ => "",
+            };
+            let name = self.name();
+            let text = format_args!(
+                "{name}: dtype must be a name such as 'float32' or a type, not {given}{instead}"
+            );
+            return Err(refused(python, python.PyExc_ValueError(), text));
         }
         let found;
         let name = match is_text(python, object) {
@@ -455,6 +491,60 @@ fn fill<'r>(
         *slot = value(place)?;
     }
     Ok(slots)
+}
+
+/// The dtype whose name is nearly a text, or that NumPy knows by it.
+#[cold]
+fn nearest(text: &[u8]) -> Option<DLDataType> {
+    const NAMES: [(&[u8], &[u8]); 6] = [
+        (b"half", b"float16"),
+        (b"single", b"float32"),
+        (b"double", b"float64"),
+        (b"short", b"int16"),
+        (b"long", b"int64"),
+        (b"byte", b"int8"),
+    ];
+    let known = NAMES.iter().find(|(name, _)| *name == text);
+    if let Some((_, name)) = known {
+        return dtype::parse(name).ok();
+    }
+    if let [kind, nbytes @ b'1'..=b'8'] = *text {
+        return dtype_notation::from_kind(kind.into(), u32::from(nbytes - b'0')).ok();
+    }
+    // At most two letters, and less than half of them; one name only.
+    let mut best = (3.min(text.len().div_ceil(2)), None);
+    for (code, kind) in dtype::KINDS.iter().enumerate() {
+        for &bits in kind.bits {
+            let dtype = DLDataType { code: code as u8, bits, lanes: 1 };
+            let mut name = Message::EMPTY;
+            let _ = dtype::format(dtype, &mut name);
+            let apart = distance(text, name.text());
+            match apart.cmp(&best.0) {
+                Ordering::Less => best = (apart, Some(dtype)),
+                Ordering::Equal => best.1 = None,
+                Ordering::Greater => {}
+            }
+        }
+    }
+    best.1
+}
+
+/// The letters to insert, delete or replace to make one text of the other.
+fn distance(from: &[u8], to: &[u8]) -> usize {
+    let mut row = [0; 24];
+    let Some(row) = row.get_mut(..=to.len()) else { return usize::MAX };
+    row.iter_mut().enumerate().for_each(|(place, slot)| *slot = place);
+    for (place, letter) in from.iter().enumerate() {
+        let mut before = place + 1; // of the row, in the column before
+        let mut diagonal = core::mem::replace(row.first_mut().unwrap_or(&mut 0), before);
+        for (slot, other) in row.iter_mut().skip(1).zip(to) {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = *slot;
+            *slot = replaced.min(before + 1).min(*slot + 1);
+            before = *slot;
+        }
+    }
+    row.last().copied().unwrap_or(usize::MAX)
 }
 
 /// The bytes of a text, borrowed from it.

@@ -46,11 +46,11 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     if !device_type::host_reachable(tensor.device.device_type) {
         let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
         let error = error.value(tensor.device.device_type.into());
-        return Err(error.detail("the CPU cannot access this memory: copy it by to('cpu')"));
+        return Err(error.detail("the CPU cannot access this memory\0Copy it by to('cpu') first."));
     }
     let Some(format) = dtype_notation::buffer_format(tensor.dtype) else {
         return Err(refuse(
-            "PEP 3118 has no name for the element type: take the bytes by view('uint8')",
+            "PEP 3118 has no name for the element type\0Take the bytes by view('uint8').",
         ));
     };
     if flags & WRITABLE != 0 && tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
@@ -65,7 +65,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     };
     match order {
         Some(order) if !layout::is_contiguous(tensor.shape(), tensor.strides(), order) => {
-            Err(refuse("the elements are not dense as requested: use contiguous()"))
+            Err(refuse("the elements are not dense as requested\0Use contiguous()."))
         }
         _ => Ok(format),
     }

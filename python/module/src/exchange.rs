@@ -212,7 +212,8 @@ unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<
         if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
             python.PyErr_Clear();
             let error = Error::new(DLRS_BAD_ARG);
-            return Err(error.detail("the object is no Tensor of this library"));
+            return Err(error
+                .detail("the object is no Tensor of this library\0Import it by from_dlpack()."));
         }
         Ok(This::new(python, object.cast()))
     }

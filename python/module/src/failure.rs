@@ -1,10 +1,11 @@
 //! Results of functions called by Python: an object, or an error that becomes an exception.
 
 use core::ffi::c_int;
-use core::fmt;
+use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
-use crate::error::{Error, Result, Status::*};
+use crate::dtype;
+use crate::error::{Error, Reader, Result, Status::*};
 pub use dlpack_python::raise::{Message, refused};
 use dlpack_python::raise::{class_of, raised, required};
 use dlpack_python::{Owned, PyObject, Python};
@@ -160,8 +161,22 @@ pub fn set(
     error: &Error,
     value: Option<&[u8]>,
 ) -> Error {
+    set_more(python, kind, name, error, value, format_args!(""))
+}
+
+/// As [`set`], with more behind the remedy.
+#[cold]
+pub fn set_more(
+    python: Python,
+    kind: *mut PyObject,
+    name: &'static str,
+    error: &Error,
+    value: Option<&[u8]>,
+    more: fmt::Arguments,
+) -> Error {
+    const READER: Reader = Reader { python: true, dtype: dtype::format_word };
     let mut text = Message::EMPTY;
-    let _ = error.write(name, value, &mut text);
+    let _ = error.write(READER, name, value, &mut text).map(|_| text.write_fmt(more));
     // SAFETY: attached, by `Python`; the text ends with NUL.
     unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
     raised()

@@ -155,5 +155,7 @@ fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void
 
 fn unknown_header() -> Error {
     let error = Error::new(DLRS_UNSUPPORTED).value(header_nbytes() as i64);
-    error.detail("objects of this Python have an unknown header, bytes")
+    error.detail(
+        "objects of this Python have an unknown header, bytes\0Use CPython, not a tracing build.",
+    )
 }

@@ -7,7 +7,7 @@ use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{Held, RULES};
 use super::types;
-use super::writes::{self, Scalar, Source};
+use super::writes::{self, Scalar, Source, Target};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
 use crate::device_type::CPU;
@@ -154,7 +154,7 @@ method!(
         }
         match source {
             Some(source) => writes::broadcast(source.live(), made.live())?,
-            None => writes::assign(made.live(), value)?,
+            None => writes::assign(made.live(), value, call.name())?,
         }
         object_of(python, made)
     }
@@ -203,7 +203,10 @@ method!(
             }
             _ => {
                 array = match dtype.filter(|_| source == Source::Sequence) {
-                    Some(dtype) => object_of(python, writes::listed(python, x, dtype)?)?,
+                    Some(dtype) => {
+                        let target = Target { name: call.name(), dtype };
+                        object_of(python, writes::listed(python, x, target)?)?
+                    }
                     None => call_numpy(python, c"asarray", &[x])?,
                 };
                 let ndim = python.PyObject_GetAttrString(array.as_ptr(), c"ndim".as_ptr());

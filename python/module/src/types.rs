@@ -111,7 +111,9 @@ pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull
 /// The type `Tensor`, made already, borrowed.
 #[inline]
 pub fn known(python: Python) -> Result<*mut PyObject> {
-    let gone = || Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending"));
+    let gone = || {
+        Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before."))
+    };
     Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
 }
 

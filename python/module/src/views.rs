@@ -10,10 +10,10 @@ use super::values::{Way, move_packed};
 use super::writes::assign;
 use crate::abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, DLTensor};
 use crate::device_type::{host_reachable, opaque_handle};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::validate::{Level, Rules, Snapshot};
-use crate::view::{ALL_AXES, Step, View};
+use crate::view::{ALL_AXES, Step, View, no_axis};
 use dlpack_python::raise::required;
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
@@ -81,10 +81,10 @@ unsafe fn write(from: Live, view: &View, base: &Base, value: *mut PyObject) -> R
         match view.first_bit(base.byte_extent)? {
             Some(bit) if bit & 7 != 0 => {
                 let values = blank(from.python, view.shape(), view.dtype)?;
-                assign(values.live(), value)?;
+                assign(values.live(), value, SET)?;
                 move_packed(from, (view, bit), values.live(), Way::Store)
             }
-            _ => assign(shared(from, view, base)?.live(), value),
+            _ => assign(shared(from, view, base)?.live(), value, SET),
         }
     }
 }
@@ -213,9 +213,12 @@ fn axes(this: This, wanted: *mut PyObject, step: fn(i32) -> Step<'static>) -> Re
     for &axis in arguments::shape(this.python, wanted, &mut room)? {
         let dim = if axis < 0 { axis + ndim } else { axis };
         let bit = 1u64.wrapping_shl(dim as u32);
-        if !(0..ndim).contains(&dim) || chosen & bit != 0 {
-            let error = Error::new(DLRS_BAD_ARG).detail("no such axis, or it is given twice");
-            return Err(error.value(axis).limit(ndim - 1));
+        if !(0..ndim).contains(&dim) {
+            return Err(no_axis(axis, ndim).of(Arg::axis));
+        }
+        if chosen & bit != 0 {
+            const TWICE: &str = "the axis is given twice\0Name an axis once.";
+            return Err(Error::new(DLRS_BAD_ARG).detail(TWICE).value(axis).of(Arg::axis));
         }
         chosen |= bit;
     }
@@ -285,7 +288,7 @@ unsafe fn chosen<T>(
         let ndim = i64::from(this.live().description().ndim);
         let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
         let mut change = |view: &mut View| {
-            let mut at = Position { name, axis: 0, left: ndim - used, dotted: false };
+            let mut at = Position { name, axis: 0, dim: 0, ndim, used, dotted: false };
             (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
         };
         made(this.live(), &mut change, make)
@@ -297,8 +300,11 @@ struct Position {
     /// The method, in messages.
     name: &'static str,
     axis: i32,
-    /// Axes that no item names.
-    left: i64,
+    /// The same place in the tensor.
+    dim: usize,
+    /// Axes of the tensor, and how many of them items name.
+    ndim: i64,
+    used: i64,
     /// An ellipsis has been met.
     dotted: bool,
 }
@@ -309,15 +315,9 @@ fn uses_axis(python: Python, item: *mut PyObject) -> bool {
 }
 
 /// One element of an axis.
-fn select(
-    python: Python,
-    view: &mut View,
-    axis: i32,
-    index: i64,
-    name: &'static str,
-) -> Result<()> {
-    let step = Step::Select { axis, index };
-    view.apply(&step).map_err(|error| no_element(python, name, &error))
+fn select(python: Python, view: &mut View, index: i64, at: &Position) -> Result<()> {
+    let step = Step::Select { axis: at.axis, index };
+    view.apply(&step).map_err(|error| no_element(python, at.name, &error.dim(at.dim)))
 }
 
 /// One item of a key: a number, a slice, None, or an ellipsis.
@@ -328,24 +328,30 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
     let axis = at.axis;
     if item == python._Py_EllipsisObject() {
         if at.dotted {
-            let error = Error::new(DLRS_BAD_ARG).detail("an index can have only one ellipsis");
+            const TWO: &str = "an index can have only one ellipsis\0Write the others as slices.";
+            let error = Error::new(DLRS_BAD_ARG).detail(TWO);
             return Err(no_element(python, at.name, &error));
         }
         at.dotted = true;
-        at.axis += at.left.max(0) as i32;
+        let left = (at.ndim - at.used).max(0);
+        at.axis += left as i32;
+        at.dim += left as usize;
         return Ok(());
     }
     if item == python._Py_NoneStruct() {
         at.axis += 1;
         return view.apply(&Step::Unsqueeze { axis });
     }
-    if at.left < 0 {
-        let error = Error::new(DLRS_BAD_ARG).detail("too many indices, axes too few by");
-        return Err(no_element(python, at.name, &error.value(-at.left)));
+    if at.used > at.ndim {
+        const MANY: &str = "too many indices\0Give at most one for each axis.";
+        let error = Error::new(DLRS_BAD_ARG).detail(MANY).value(at.used).limit(at.ndim);
+        return Err(no_element(python, at.name, &error));
     }
     if arguments::is_index(python, item) && !is_bool(python, item) {
         let index = arguments::index(python, item)?;
-        return select(python, view, axis, index, at.name);
+        select(python, view, index, at)?;
+        at.dim += 1;
+        return Ok(());
     }
     let [mut start, mut stop, mut step] = [0isize; 3];
     // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
@@ -357,6 +363,7 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
         done(python.PySlice_Unpack(item, &mut start, &mut stop, &mut step))?;
     }
     at.axis += 1;
+    at.dim += 1;
     let (start, stop, step) = (start as i64, stop as i64, step as i64);
     view.apply(&Step::Slice { axis, start, stop, step })
 }
@@ -368,12 +375,13 @@ fn is_bool(python: Python, object: *mut PyObject) -> bool {
 slot!(
     /// `sq_item`: `t[i]`, until there is no such index.
     item, GET, |this, index: isize| -> Owned {
-        if index < 0 {
-            // Python has added the extent: it would be counted from the end twice.
-            let error = Error::new(DLRS_BAD_ARG).detail("no such index, counted from the end");
-            return Err(no_element(this.python, GET, &error.value(index as i64)));
-        }
-        let mut change = |view: &mut View| select(this.python, view, 0, index as i64, GET);
+        let at = Position { name: GET, axis: 0, dim: 0, ndim: 1, used: 1, dotted: false };
+        let mut change = |view: &mut View| {
+            // Python has added the extent to a negative one: it would be added twice.
+            let extent = view.shape().first().map_or(0, |&extent| extent);
+            let added = if index < 0 { extent } else { 0 };
+            select(this.python, view, index as i64 - added, &at)
+        };
         let make = &mut |view: &View, base: &Base| read(this.live(), view, base);
         this.like(made(this.live(), &mut change, make)?)
     }

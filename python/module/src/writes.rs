@@ -19,11 +19,12 @@ use crate::copy::{self, Given, Options, Pair};
 use crate::device_type::{self, CPU};
 use crate::dtype;
 use crate::error::{Arg, Error, Result, Status::*};
+use crate::integer_text::{signed as signed_text, unsigned};
 use crate::layout::{MAX_NDIM, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 use dlpack_python::constants::{self, Constant, text};
-use dlpack_python::raise::{KindOf, is, required, size};
+use dlpack_python::raise::{KindOf, Quoted, forgive, is, required, size, utf8};
 use dlpack_python::{Object, Owned, PyObject, Python, detached, is_text};
 use dlpack_tensor::tensor::alloc::{self, Request};
 
@@ -31,6 +32,15 @@ use dlpack_tensor::tensor::alloc::{self, Request};
 pub const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
 /// What is written, and where.
 const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
+
+/// What numbers are converted for.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The function, in messages.
+    pub name: &'static str,
+    /// The dtype of the elements.
+    pub dtype: DLDataType,
+}
 
 /// A number, as an element of the widest dtype of its kind.
 #[derive(Clone, Copy)]
@@ -65,7 +75,8 @@ const fn wide(code: DLDataTypeCode) -> DLDataType {
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Result<Scalar> {
+unsafe fn scalar(python: Python, value: *mut PyObject, target: Target) -> Result<Scalar> {
+    let into = target.dtype;
     const BOOL: u8 = kDLBool as u8;
     const INT: u8 = kDLInt as u8;
     const UINT: u8 = kDLUInt as u8;
@@ -77,7 +88,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Resu
             INT | UINT => {
                 let whole = required(python.PyNumber_Long(value))?;
                 let code = if into.code == INT { kDLInt } else { kDLUInt };
-                (code, [integer(python, &whole, into)?, 0])
+                (code, [integer(python, &whole, target)?, 0])
             }
             code if dtype::is_complex(code) => {
                 // Python before 3.13 converts to a float first, without the imaginary part.
@@ -144,7 +155,8 @@ unsafe fn to_odd(
 }
 
 /// The low bits of an `int` that fits in an integer dtype.
-fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<u64> {
+fn integer(python: Python, whole: &Owned, target: Target) -> Result<u64> {
+    let Target { name, dtype } = target;
     let signed = dtype.code == kDLInt as u8;
     let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
     // SAFETY: an `int`; the exceptions that these functions raise are replaced.
@@ -166,8 +178,21 @@ fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<u64> {
     if fits {
         return Ok(bits);
     }
-    let name = dtype::Name(DLDataType { lanes: 1, ..dtype });
-    let text = format_args!("the value is out of bounds for {name}");
+    let most = u64::MAX >> unused >> u32::from(signed);
+    let least = if signed { -(most as i64) - 1 } else { 0 };
+    // SAFETY: an `int`; one that has no text, as it is too long, is not shown.
+    let shown = unsafe { Owned::new(python.PyObject_Str(whole.as_ptr())) };
+    let shown = match &shown {
+        Some(shown) => utf8(python, shown.object())?,
+        None => forgive(python).map(|()| &b"of many digits"[..])?,
+    };
+    let text = format_args!(
+        "{name}: the value {} is out of bounds for {}, which has {} to {}",
+        Quoted(shown),
+        dtype::Name(DLDataType { lanes: 1, ..dtype }),
+        signed_text(least),
+        unsigned(most)
+    );
     Err(refused(python, python.PyExc_OverflowError(), text))
 }
 
@@ -176,7 +201,7 @@ fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<u64> {
 ///
 /// # Safety
 /// `lists` is a live object.
-pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) -> Result<Held> {
+pub unsafe fn listed(python: Python, lists: *mut PyObject, target: Target) -> Result<Held> {
     let objects = call_numpy(python, c"asarray", &[lists, text(python, c"O")?.as_ptr()])?;
     let flat = call_method(python, objects.as_ptr(), c"ravel", &[])?;
     let mut room = [0; MAX_NDIM];
@@ -184,13 +209,13 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) ->
     unsafe {
         let shape = python.PyObject_GetAttrString(objects.as_ptr(), c"shape".as_ptr());
         let shape = arguments::shape(python, required(shape)?.as_ptr(), &mut room)?;
-        let wide = scalar(python, python._Py_FalseStruct(), dtype)?.dtype;
+        let wide = scalar(python, python._Py_FalseStruct(), target)?.dtype;
         let made = Held::new(python, alloc::new(&Request::dense(shape, wide, CPU))?);
         let words = usize::from(wide.bits / 64);
         let mut to: *mut u64 = made.live().description().data.cast();
         for place in 0..size(python.PySequence_Size(flat.as_ptr()))? {
             let item = required(python.PySequence_GetItem(flat.as_ptr(), place as isize))?;
-            let Some(number) = number(python, item.as_ptr(), dtype)? else {
+            let Some(number) = number(python, item.as_ptr(), target)? else {
                 if arguments::is_a(python, item.as_ptr(), LIST | TUPLE)
                     || is_text(python, item.as_ptr())
                 {
@@ -214,14 +239,14 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, dtype: DLDataType) ->
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn plain(python: Python, value: *mut PyObject, dtype: DLDataType) -> Result<Option<Scalar>> {
+unsafe fn plain(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
     // SAFETY: the caller's word.
     unsafe {
         let array = Number::of(python, value).is_none() && {
             let kind = python.kind(Object::new(value))?;
             python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
         };
-        if array { Ok(None) } else { number(python, value, dtype) }
+        if array { Ok(None) } else { number(python, value, target) }
     }
 }
 
@@ -229,13 +254,13 @@ unsafe fn plain(python: Python, value: *mut PyObject, dtype: DLDataType) -> Resu
 ///
 /// # Safety
 /// `value` is a live object.
-pub unsafe fn assign(dst: Live, value: *mut PyObject) -> Result<()> {
-    let (python, dtype) = (dst.python, dst.description().dtype);
+pub unsafe fn assign(dst: Live, value: *mut PyObject, name: &'static str) -> Result<()> {
+    let (python, target) = (dst.python, Target { name, dtype: dst.description().dtype });
     // SAFETY: the caller's word.
     unsafe {
-        match plain(python, value, dtype)? {
+        match plain(python, value, target)? {
             Some(number) => number.fill(dst),
-            None => broadcast(taken(python, value, Some(dtype))?.live(), dst),
+            None => broadcast(taken(python, value, Some(target))?.live(), dst),
         }
     }
 }
@@ -300,16 +325,12 @@ impl Source {
 ///
 /// # Safety
 /// `value` is a live object.
-pub unsafe fn taken(
-    python: Python,
-    value: *mut PyObject,
-    dtype: Option<DLDataType>,
-) -> Result<Held> {
+pub unsafe fn taken(python: Python, value: *mut PyObject, target: Option<Target>) -> Result<Held> {
     // SAFETY: the caller's word.
     unsafe {
-        match (Source::of(python, value)?, dtype) {
+        match (Source::of(python, value)?, target) {
             (Source::Protocol, _) => Held::of(python, value),
-            (Source::Sequence, Some(dtype)) => listed(python, value, dtype),
+            (Source::Sequence, Some(target)) => listed(python, value, target),
             _ => Held::of(python, call_numpy(python, c"asarray", &[value])?.as_ptr()),
         }
     }
@@ -334,13 +355,12 @@ unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn number(
-    python: Python,
-    value: *mut PyObject,
-    dtype: DLDataType,
-) -> Result<Option<Scalar>> {
+unsafe fn number(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
+    let Target { name, dtype } = target;
     // SAFETY: the caller's word.
-    let value_of = |code| unsafe { scalar(python, value, DLDataType { code, ..dtype }) };
+    let value_of = |code| unsafe {
+        scalar(python, value, Target { name, dtype: DLDataType { code, ..dtype } })
+    };
     if Number::of(python, value).is_none() {
         // A text can be a whole number, and anything is true, so they are no sign of a number.
         let sign = if dtype::is_complex(dtype.code) { kDLComplex } else { kDLFloat };
@@ -427,7 +447,8 @@ method!(
     /// [[3.0, 3.0], [3.0, 3.0]]
     copy_from, |this, call| (value / *) {
         let python = call.python;
-        let src = taken(python, value, Some(this.live().description().dtype))?;
+        let dtype = this.live().description().dtype;
+        let src = taken(python, value, Some(Target { name: call.name(), dtype }))?;
         broadcast(src.live(), this.live())?;
         Ok(none(python))
     }
@@ -443,7 +464,8 @@ method!(
     fill, |this, call| (value / *) {
         let python = call.python;
         let dst = this.live();
-        match plain(python, value, dst.description().dtype)? {
+        let dtype = dst.description().dtype;
+        match plain(python, value, Target { name: call.name(), dtype })? {
             Some(number) => number.fill(dst)?,
             None => {
                 let src = array(call, value)?;

@@ -125,15 +125,17 @@ pub enum Status {
 }
 
 macro_rules! texts {
-    ($($status:ident: $meaning:literal, $remedy:literal;)*) => {
+    ($($status:ident: $meaning:literal, $remedy:literal $(, $python:literal)?;)*) => {
         impl Status {
             /// Every status, in the order of the numbers.
             pub const ALL: &[Status] = &[$(Status::$status),*];
         }
 
-        /// Name, description and remedy of every status: the only texts of it.
-        const TEXTS: Texts =
-            Texts(concat!($(stringify!($status), "\0", $meaning, "\0", $remedy, "\0"),*));
+        /// Name, description and remedy of every status, and Python's remedy where it differs: the
+        /// only texts of it.
+        const TEXTS: Texts = Texts(concat!(
+            $(stringify!($status), "\0", $meaning, "\0", $remedy, "\0", $($python,)? "\0"),*
+        ));
     };
 }
 
@@ -144,21 +146,23 @@ texts! {
         "Pass the address of a properly aligned object.";
     DLRS_STRUCT_SIZE: "struct_size is too small",
         "Set struct_size to sizeof the struct before the call.";
-    DLRS_BAD_ARG: "value is out of range", "Give a value in the documented range of the argument.";
+    // Of dlrs_abi_check alone: every other use has a remedy of its own.
+    DLRS_BAD_ARG: "value is out of range", "Compile with this library's headers.";
     DLRS_BUF_SMALL: "buffer is too small",
         "Give a buffer of the size reported, plus one for the NUL of a text.";
     DLRS_PARSE: "text cannot be parsed",
-        "Write dtypes as float32, bfloat16, float32x4, devices as cpu, cuda:0, rocm:1.";
+        "See the function's manual.";
     DLRS_VERSION: "DLPack major version is not 1",
         "Request version 1 from the producer; this tensor can only be released.";
     DLRS_FLAGS: "flag bits are unknown to DLPack 1.3 or do not apply here",
         "Clear them, or use a library that supports them.";
     DLRS_NDIM: "number of dimensions is out of range", "Use 0 to 64 dimensions.";
     DLRS_SHAPE_NULL: "shape is NULL although ndim is not 0",
-        "Give ndim extents; only a 0-d tensor may leave shape NULL.";
+        "Give ndim extents; only a 0-d tensor may leave shape NULL.", "Give a shape.";
     DLRS_SHAPE_NEG: "extent is negative", "Give every extent as 0 or more.";
     DLRS_STRIDES_NULL: "strides are NULL, which DLPack forbids since 1.2",
-        "Fill the strides, or import the tensor with dlrs_import_take.";
+        "Fill the strides, or import the tensor with dlrs_import_take.",
+        "Fill the strides.";
     DLRS_SIZE_OVERFLOW: "number of elements or bytes does not fit",
         "Check the extents: no memory is this large.";
     DLRS_EXTENT_OVERFLOW: "strides reach outside the address space",
@@ -172,27 +176,31 @@ texts! {
     DLRS_MISALIGNED: "first element is not aligned as required",
         "Copy the tensor, or request a smaller alignment.";
     DLRS_DTYPE_CODE: "dtype code is unknown",
-        "Use a code of dlpack.h; DLRS_LEVEL_LAYOUT and DLRS_COPY_RAW_BYTES accept any.";
+        "Use a code of dlpack.h; DLRS_LEVEL_LAYOUT and DLRS_COPY_RAW_BYTES accept any.",
+        "Use a dtype of DTYPES.";
     DLRS_DTYPE_BITS: "dtype bits are not legal for the code",
-        "Use a width that the type has, such as that of float32.";
+        "Use a width that the code has.";
     DLRS_DTYPE_LANES: "dtype lanes are out of range", "Use 1 lane for scalars.";
     DLRS_SUBBYTE: "elements of a packed sub-byte type would start inside a byte",
         "Make a compact copy: DLPack has no bit offset.";
-    DLRS_DEVICE_TYPE: "device type is not supported here",
-        "Use a supported device, or move the tensor to one first.";
+    DLRS_DEVICE_TYPE: "device type is unknown",
+        "Use a DLDeviceType of dlpack.h.", "Use a name such as 'cpu' or 'cuda:0'.";
     DLRS_DEVICE_ID: "device ordinal is out of range",
         "The host has ordinal 0; other devices count from 0.";
     DLRS_STRIDES_UNEVEN: "stride in bytes is no multiple of the item size",
         "Copy the array first: strides count elements.";
     DLRS_READ_ONLY: "data is read-only",
-        "Copy the tensor, or request a writable one from the producer.";
+        "Copy the tensor, or request a writable one from the producer.",
+        "Write to a copy(), or ask the producer for a writable one.";
     DLRS_SHAPE_MISMATCH: "shapes differ", "Shapes must be equal; nothing is broadcast silently.";
     DLRS_DTYPE_MISMATCH: "dtypes differ",
-        "Code, bits, lanes and padding must be equal; use a cast to convert.";
+        "Code, bits, lanes and padding must be equal; use a cast to convert.",
+        "Convert one of the two by astype().";
     DLRS_OVERLAP_DST: "elements of the destination share memory",
         "Write to a tensor whose elements are distinct.";
     DLRS_OVERLAP_SRC_DST: "source and destination share memory",
-        "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.";
+        "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.",
+        "Copy from a copy().";
     DLRS_REFCOUNT: "the tensor has other references, or the reference count is exhausted",
         "Release the other references, or clone the tensor.";
     DLRS_REENTRANT: "called from inside a callback that it is running",
@@ -200,11 +208,12 @@ texts! {
     DLRS_NOT_VIEWABLE: "no view has this shape", "Make a compact copy first.";
     DLRS_COPY_NEEDED: "a copy is needed but was forbidden",
         "Allow the copy, or relax the requirements.";
-    DLRS_FOREIGN: "tensor was not made by this library", "Import it with dlrs_import_take first.";
-    DLRS_NOMEM: "out of memory", "Free memory and call again.";
-    DLRS_DEV_OOM: "out of device memory", "Free device memory and call again.";
+    DLRS_FOREIGN: "tensor was not made by this library", "Import it with dlrs_import_take first.",
+        "Import it by from_dlpack() first.";
+    DLRS_NOMEM: "out of memory", "Ask for less, or free memory and call again.";
+    DLRS_DEV_OOM: "out of device memory", "Ask for less, or free device memory and call again.";
     DLRS_CALLBACK: "the caller's callback failed", "See what the callback reports.";
-    DLRS_UNSUPPORTED: "not supported", "Use a supported type, layout, device or function.";
+    DLRS_UNSUPPORTED: "not supported", "Copy through the host.";
     DLRS_DRV_MISSING: "driver library not found", "Install the vendor's driver.";
     DLRS_DRV_OLD: "driver is too old", "Install a newer driver.";
     DLRS_DRV_STUB: "only the driver's stub library was found",
@@ -228,14 +237,14 @@ texts! {
     DLRS_INTERNAL: "internal error", "Please report this with the message.";
 }
 
-static STARTS: [u16; Status::ALL.len() + 1] = starts(TEXTS.0, 0, 3);
+static STARTS: [u16; Status::ALL.len() + 1] = starts(TEXTS.0, 0, 4);
 
 impl Status {
-    /// Name, description and remedy.
-    pub fn explain(self) -> (&'static CStr, &'static str, &'static str) {
+    /// Name, description, and the remedy of C and that of Python, "" for the same.
+    pub fn explain(self) -> (&'static CStr, &'static str, [&'static str; 2]) {
         let place = Status::ALL.iter().take_while(|&&status| status != self).count();
         let start = STARTS.get(place).map_or(0, |&start| start.into());
         let its = Texts(TEXTS.0.get(start..).unwrap_or(""));
-        (its.c_str(0), its.get(1), its.get(2))
+        (its.c_str(0), its.get(1), [its.get(2), its.get(3)])
     }
 }

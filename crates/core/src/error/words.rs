@@ -7,6 +7,15 @@ use crate::integer_text::{hex, signed, unsigned};
 
 use super::{Arg, BITS, DIMENSION, Error, Field, Number, Status};
 
+/// Who reads a message.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    /// Whether in Python, which has `flags` and `astype()` for `tensor->flags` and `dlrs_cast`.
+    pub python: bool,
+    /// Writes the name of a dtype of [`Error::dtypes`].
+    pub dtype: fn(u32, &mut dyn Write) -> fmt::Result,
+}
+
 /// A buffer, and the length of the text written so far.
 struct Counted<'a> {
     out: &'a mut dyn Write,
@@ -40,15 +49,25 @@ impl Error {
     }
 
     /// The value found, 0 where none is shown.
-    pub const fn found(&self) -> i64 {
-        self.first
+    pub fn found(&self) -> i64 {
+        self.member_of_dtype(self.first)
+    }
+
+    /// Of a dtype, the member at fault; another number is itself.
+    fn member_of_dtype(&self, number: i64) -> i64 {
+        match (self.numbers()[0], self.member()) {
+            (Number::Code, Field::DLRS_FIELD_DTYPE_CODE) => number & 0xFF,
+            (Number::Code, Field::DLRS_FIELD_DTYPE_BITS) => number >> 8 & 0xFF,
+            (Number::Code, _) => number >> 16,
+            _ => number,
+        }
     }
 
     /// The limit that it exceeds, 0 where none is shown.
-    pub const fn bound(&self) -> i64 {
+    pub fn bound(&self) -> i64 {
         match self.numbers()[1] {
-            Number::Code => 0,
-            _ => self.second,
+            Number::None | Number::Code => 0,
+            _ => self.member_of_dtype(self.second),
         }
     }
 
@@ -61,30 +80,36 @@ impl Error {
     }
 
     /// Writes `function: argument->field[dim]: what "quoted" (value, limit) [status]. Remedy.`
-    /// Never an address. `quoted` is the text that cannot be parsed; the part around `value` is
-    /// shown. Returns the bytes at which the place, the description and the status end.
+    /// Never an address. `quoted` is the text that cannot be parsed; the part around `value`, which
+    /// is then called position, is shown. Returns the bytes at which the place, the description and
+    /// the status end.
     pub fn write(
         &self,
+        reader: Reader,
         function: &str,
         quoted: Option<&[u8]>,
         out: &mut dyn Write,
     ) -> Result<[usize; 3], fmt::Error> {
         let mut out = Counted { out, nbytes: 0 };
-        let (name, meaning, remedy) = self.status().explain();
+        let (name, meaning, remedies) = self.status().explain();
         let (member, words) = match self.member() {
             Field::DLRS_FIELD_OPTION => parted(self.words()),
             field => (field.text(), self.words()),
         };
         write!(out, "{function}: ")?;
-        self.write_place(member, &mut out)?;
+        self.write_place(reader, member, &mut out)?;
         let place = out.nbytes;
         let (detail, given) = parted(words);
-        let remedy = if given.is_empty() { remedy } else { given };
+        let remedies = if given.is_empty() { remedies } else { parted(given).into() };
+        let remedy = match remedies {
+            [_, pythons] if reader.python && !pythons.is_empty() => pythons,
+            [of_all, _] => of_all,
+        };
         out.write_str(if detail.is_empty() { meaning } else { detail })?;
         if let Some(quoted) = quoted {
             self.write_quoted(quoted, &mut out)?;
         }
-        self.write_numbers(&mut out)?;
+        self.write_numbers(reader, &mut out)?;
         let text = out.nbytes;
         write!(out, " [{}]. ", name.to_str().unwrap_or(""))?;
         let status = out.nbytes;
@@ -95,14 +120,19 @@ impl Error {
         Ok([place, text, status])
     }
 
-    fn write_place(&self, member: &str, out: &mut Counted) -> fmt::Result {
-        let argument = self.argument().map_or("", Arg::as_str);
+    fn write_place(&self, reader: Reader, member: &str, out: &mut Counted) -> fmt::Result {
+        let argument = match self.argument() {
+            // In Python the object of the method.
+            Some(Arg::tensor | Arg::src | Arg::dst) if reader.python => "",
+            argument => argument.map_or("", Arg::as_str),
+        };
         // A parameter with the field's own name, such as `shape` or `dtype`, is named once.
         let rest = member.strip_prefix(argument);
         let once = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         if !argument.is_empty() && !once {
             out.write_str(argument)?;
-            out.write_str(if member.is_empty() { "" } else { "->" })?;
+            let arrow = if reader.python { "." } else { "->" };
+            out.write_str(if member.is_empty() { "" } else { arrow })?;
         }
         out.write_str(member)?;
         if self.dimension() >= 0 {
@@ -126,11 +156,23 @@ impl Error {
         }
         out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
     }
-    fn write_numbers(&self, out: &mut Counted) -> fmt::Result {
+    fn write_numbers(&self, reader: Reader, out: &mut Counted) -> fmt::Result {
         let mut before = " (";
+        let [first, second] = self.numbers();
+        let labels = match (self.status(), first) {
+            (Status::DLRS_PARSE, _) => ["position", "limit"],
+            (_, Number::Code) => ["dtype", "wanted"],
+            _ => ["value", "limit"],
+        };
         for (label, is, number) in
-            [("value", self.numbers()[0], self.first), ("limit", self.numbers()[1], self.second)]
+            [(labels[0], first, self.first), (labels[1], second, self.second)]
         {
+            if first == Number::Code && is != Number::None {
+                write!(out, "{before}{label} ")?;
+                (reader.dtype)(number as u32, out)?;
+                before = ", ";
+                continue;
+            }
             match is {
                 Number::None | Number::Code => continue,
                 Number::Signed => write!(out, "{before}{label} {}", signed(number))?,

@@ -5,6 +5,7 @@ use core::ptr::null;
 
 use super::Snapshot;
 use crate::abi::{DLDataType, DLDevice};
+use crate::dtype::word_of;
 use crate::error::{Error, Field::*, Result, Status::*};
 
 /// The limits of one consumer.
@@ -53,15 +54,18 @@ impl Limits {
     /// # Safety
     /// As [`Limits::check`].
     unsafe fn check_each(&self, tensor: &Snapshot, device: DLDevice) -> Result<()> {
-        const DTYPE: &str = "the consumer does not take this dtype";
+        const DTYPE: &str = "the consumer does not take this dtype\0Cast to one that it takes.";
+        const DEVICE: &str = "the consumer does not take tensors on this type of device\0\
+                              Copy to a device that it takes.";
+        const NDIM: &str = "the consumer does not take so many dimensions\0Reshape first.";
         let refuse = |detail| Error::new(DLRS_UNSUPPORTED).detail(detail);
         if self.device_types != 0 && !has(self.device_types, device.device_type) {
-            let error = refuse("the consumer does not take tensors on this type of device");
+            let error = refuse(DEVICE);
             return Err(error.field(DLRS_FIELD_DEVICE_TYPE).value(device.device_type.into()));
         }
         let ndim = tensor.shape().len() as i32;
         if self.ranks != 0 && !has(self.ranks, ndim) {
-            let error = refuse("the consumer does not take so many dimensions");
+            let error = refuse(NDIM);
             return Err(error.field(DLRS_FIELD_NDIM).value(ndim.into()));
         }
         // SAFETY: the caller's word.
@@ -69,14 +73,15 @@ impl Limits {
         if self.dtypes.is_null() || (0..self.dtypes_count).any(|i| taken(i) == tensor.dtype) {
             return Ok(());
         }
-        let DLDataType { code, bits, lanes } = tensor.dtype;
+        let DLDataType { code, bits, .. } = tensor.dtype;
         let codes = (0..self.dtypes_count).any(|i| taken(i).code == code);
         let sizes = (0..self.dtypes_count).any(|i| (taken(i).code, taken(i).bits) == (code, bits));
-        let (field, value) = match (codes, sizes) {
-            (false, _) => (DLRS_FIELD_DTYPE_CODE, code.into()),
-            (true, false) => (DLRS_FIELD_DTYPE_BITS, bits.into()),
-            (true, true) => (DLRS_FIELD_DTYPE_LANES, lanes.into()),
+        let field = match (codes, sizes) {
+            (false, _) => DLRS_FIELD_DTYPE_CODE,
+            (true, false) => DLRS_FIELD_DTYPE_BITS,
+            (true, true) => DLRS_FIELD_DTYPE_LANES,
         };
-        Err(refuse(DTYPE).field(field).value(value))
+        let wanted = (self.dtypes_count > 0).then(|| word_of(taken(0)));
+        Err(refuse(DTYPE).field(field).dtypes(word_of(tensor.dtype), wanted))
     }
 }

@@ -61,7 +61,8 @@ impl Snapshot {
             return Ok(());
         }
         let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
-        Err(error.value(off as i64).limit(align_bytes as i64))
+        // What it is aligned to: the address itself is nobody's business.
+        Err(error.value((off & off.wrapping_neg()) as i64).limit(align_bytes as i64))
     }
 }
 
@@ -71,6 +72,8 @@ pub fn check_addressed(device: DLDevice) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("data is an opaque handle on this device, not an address");
+    let error = error.detail(
+        "data is an opaque handle on this device, not an address\0Ask the device's own library.",
+    );
     Err(error.value(device.device_type.into()))
 }

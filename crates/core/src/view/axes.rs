@@ -7,8 +7,8 @@ use crate::layout::Dims;
 impl View<'_> {
     pub(super) fn permute(&mut self, axes: &[i64]) -> Result<()> {
         if axes.len() != self.ndim() {
-            let error =
-                bad(Arg::ndim, "there must be as many axes as dimensions", axes.len() as i64);
+            const NUMBER: &str = "there must be as many axes as dimensions\0Name every axis once.";
+            let error = bad(Arg::ndim, NUMBER, axes.len() as i64);
             return Err(error.limit(self.ndim() as i64));
         }
         let (mut dims, mut seen) = (Dims::new(), 0u64);
@@ -18,7 +18,8 @@ impl View<'_> {
             let dim = self.dim_of(narrow, Arg::axes).map_err(|e| e.dim(place).value(axis))?;
             let bit = 1u64.wrapping_shl(dim as u32);
             if seen & bit != 0 {
-                return Err(bad(Arg::axes, "every axis may stand there once", axis).dim(place));
+                const TWICE: &str = "the axis is given twice\0Name every axis once.";
+                return Err(bad(Arg::axes, TWICE, axis).dim(place));
             }
             seen |= bit;
             dims.push((self.extent(dim), self.stride(dim)));
@@ -74,9 +75,9 @@ impl View<'_> {
         let places = self.ndim() as i64 + 1;
         let dim = if axis < 0 { i64::from(axis) + places } else { axis.into() };
         if !(0..places).contains(&dim) {
-            return Err(
-                bad(Arg::axis, "there is no such place for an axis", axis.into()).limit(places - 1)
-            );
+            const PLACE: &str = "there is no such place for an axis\0\
+                                 Count places from 0 to the limit, or from -1 backwards.";
+            return Err(bad(Arg::axis, PLACE, axis.into()).limit(places - 1));
         }
         let dim = dim as usize;
         // The stride that a dense tensor would have there.

@@ -5,6 +5,9 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
+const NOT_WHOLE: &str =
+    "is no whole number of such elements\0Reshape or pad the last axis to whole ones.";
+
 impl View<'_> {
     /// As in NumPy: another size of element needs a dense last axis, whose extent changes. The last
     /// of the bytes of packed elements may have others behind them.
@@ -47,9 +50,7 @@ impl View<'_> {
                 Some(scaled) => scaled,
                 None if self.extent(dim) == 1 || empty => 0, // never used
                 None => {
-                    const WHAT: &str = "is no whole number of such elements\0\
-                        Reshape a compact copy to one axis first.";
-                    let error = not_viewable(WHAT, dim, stride);
+                    let error = not_viewable(NOT_WHOLE, dim, stride);
                     return Err(error.field(DLRS_FIELD_STRIDES));
                 }
             };
@@ -62,10 +63,7 @@ impl View<'_> {
                 self.set_read_only(); // the last byte may have bits of other elements
                 ratio.up(extent)
             }
-            None => {
-                const WHAT: &str = "is no whole number of such elements\0Slice it to a multiple.";
-                return Err(error(DLRS_NOT_VIEWABLE).detail(WHAT));
-            }
+            None => return Err(error(DLRS_NOT_VIEWABLE).detail(NOT_WHOLE)),
         };
         match i64::try_from(count) {
             Ok(extent) => self.set(last, extent, 1),
@@ -76,9 +74,8 @@ impl View<'_> {
     /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
     pub(super) fn lanes(&mut self, lanes: i32) -> Result<()> {
         let Some(wanted) = u16::try_from(lanes).ok().filter(|&lanes| lanes > 0) else {
-            return Err(
-                bad(Arg::lanes, "lanes are 1 to 65535", lanes.into()).limit(u16::MAX.into())
-            );
+            const LANES: &str = "lanes are 1 to 65535\0Give 1, or the last extent.";
+            return Err(bad(Arg::lanes, LANES, lanes.into()).limit(u16::MAX.into()));
         };
         let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
         if padded && !self.dtype.bits.is_multiple_of(8) {

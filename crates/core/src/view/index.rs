@@ -10,7 +10,11 @@ impl View<'_> {
     pub(super) fn slice(&mut self, axis: i32, start: i64, stop: i64, step: i64) -> Result<()> {
         let dim = self.dim_of(axis, Arg::axis)?;
         let Some(size) = NonZeroU64::new(step.unsigned_abs()) else {
-            return Err(bad(Arg::step, "a slice needs a step other than 0", 0));
+            return Err(bad(
+                Arg::step,
+                "a slice needs a step other than 0\0Give 1, or -1 to reverse.",
+                0,
+            ));
         };
         let count = self.extent(dim);
         // Where an index can stand: going back, it can stand before the first element.
@@ -42,9 +46,11 @@ impl View<'_> {
         let extent = self.extent(dim);
         let at = if index < 0 { index.saturating_add(extent) } else { index };
         if !(0..extent).contains(&at) {
-            return Err(bad(Arg::index, "there is no such index", index)
-                .dim(dim)
-                .limit(extent - 1));
+            let words = match extent {
+                0 => "the axis has no elements\0Select from an axis that has some.",
+                _ => "there is no such index\0Count from 0 to the limit, or from -1 backwards.",
+            };
+            return Err(bad(Arg::index, words, index).dim(dim).limit(extent - 1));
         }
         let stride = self.stride(dim);
         self.advance(at, stride);
@@ -58,10 +64,12 @@ impl View<'_> {
         let extent = self.extent(dim);
         let at = if start < 0 { start.saturating_add(extent) } else { start };
         if !(0..=extent).contains(&at) {
-            return Err(bad(Arg::start, "there is no such index", start).dim(dim).limit(extent));
+            const START: &str = "there is no such place\0Start at 0 to the limit, or back from -1.";
+            return Err(bad(Arg::start, START, start).dim(dim).limit(extent));
         }
         if !(0..=extent - at).contains(&count) {
-            let error = bad(Arg::count, "there are not so many elements", count);
+            const COUNT: &str = "there are not so many elements\0Give a count from 0 to the limit.";
+            let error = bad(Arg::count, COUNT, count);
             return Err(error.dim(dim).limit(extent - at));
         }
         self.walk(dim, at, count, 1)
@@ -79,13 +87,16 @@ impl View<'_> {
         let dim = self.dim_of(axis, Arg::axis)?;
         let (extent, stride) = (self.extent(dim), i128::from(self.stride(dim)));
         if !(1..=extent).contains(&window) {
-            let error = bad(Arg::window, "a window holds 1 to all elements of the axis", window);
+            const WINDOW: &str = "a window holds 1 to all elements of the axis\0\
+                                  Give a window from 1 to the limit.";
+            let error = bad(Arg::window, WINDOW, window);
             return Err(error.dim(dim).limit(extent));
         }
+        const STEP: &str = "windows need a step above 0\0Give 1 or more.";
         let size = u64::try_from(step)
             .ok()
             .and_then(NonZeroU64::new)
-            .ok_or_else(|| bad(Arg::step, "windows need a step above 0", step).limit(1))?;
+            .ok_or_else(|| bad(Arg::step, STEP, step).limit(1))?;
         let windows = ((extent - window) as u64 / size + 1) as i64;
         self.set(dim, windows, stride * i128::from(step))?;
         self.insert(self.ndim(), window, stride)?;
@@ -100,7 +111,8 @@ impl View<'_> {
         let a = self.dim_of(axis_a, Arg::axis_a)?;
         let b = self.dim_of(axis_b, Arg::axis_b)?;
         if a == b {
-            return Err(bad(Arg::axis_b, "the two axes are the same", axis_b.into()));
+            const SAME: &str = "the two axes are the same\0Give two different ones.";
+            return Err(bad(Arg::axis_b, SAME, axis_b.into()));
         }
         let stride = |dim| i128::from(self.stride(dim));
         let (down, right) = (stride(a), stride(b));

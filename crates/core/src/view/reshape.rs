@@ -8,7 +8,8 @@ use crate::layout::Order;
 
 // Descriptions and remedies.
 const TOO_FEW: &str = "a tensor cannot be expanded to fewer dimensions\0Select or squeeze first.";
-const NOT_ONE: &str = "only an extent of 1 can be expanded\0Give the tensor's extent, or -1.";
+const NOT_ONE: &str = "only an extent of 1 can be expanded\0Give the tensor's extent, or -1.\0\
+                       Extents must be equal, or 1 where they are repeated.";
 const OTHER_NUMBER: &str =
     "the numbers of elements differ\0Give a shape of as many elements as the tensor has.";
 const NO_DIVISOR: &str =
@@ -128,7 +129,8 @@ impl View<'_> {
     pub(super) fn normalize(&mut self, what: u32) -> Result<()> {
         let unknown = what & !(NORMALIZE_OFFSET | NORMALIZE_STRIDES | NORMALIZE_MERGE);
         if unknown != 0 {
-            return Err(bad(Arg::what, "these bits are not known", unknown.into()));
+            const WHAT: &str = "these bits are not known\0Give bits of dlpack_rs.h only.";
+            return Err(bad(Arg::what, WHAT, unknown.into()));
         }
         self.fold |= what & NORMALIZE_OFFSET != 0;
         if what & NORMALIZE_MERGE != 0 && !self.is_empty() {
@@ -150,7 +152,8 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
     for (dim, &extent) in wanted.iter().enumerate() {
         dims.push((extent, 0));
         if extent == -1 && unknown.is_some() {
-            return Err(bad(Arg::shape, "only one extent may be -1", -1).dim(dim));
+            const TWO: &str = "only one extent may be -1\0Give the others.";
+            return Err(bad(Arg::shape, TWO, -1).dim(dim));
         }
         if extent == -1 {
             unknown = Some(dim);
@@ -174,7 +177,10 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
             Ok(())
         }
         Some(_) => Err(mismatch.detail(NO_DIVISOR)),
-        None => Err(bad(Arg::shape, "beside an extent of 0, -1 can be anything", -1).dim(unknown)),
+        None => {
+            const ANY: &str = "beside an extent of 0, -1 can be anything\0Give every extent.";
+            Err(bad(Arg::shape, ANY, -1).dim(unknown))
+        }
     }
 }
 

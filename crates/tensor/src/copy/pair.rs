@@ -6,6 +6,7 @@ use crate::abi::{DLManagedTensorVersioned as Managed, *};
 use crate::copy::route::{self, Memory};
 use crate::copy::{Options, PADDED, Streams};
 use crate::device_type::{self, CPU};
+use crate::dtype::word_of;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::overlap::Verdict;
@@ -86,7 +87,7 @@ impl Pair {
     pub fn check_target(&self) -> Result<()> {
         match self.dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY {
             0 => self.check_same_shape(),
-            _ => Err(read_only(&self.dst)).of(self.args[1]),
+            _ => Err(read_only()).of(self.args[1]),
         }
     }
 
@@ -134,8 +135,8 @@ impl Pair {
 
 #[cold]
 #[inline(never)]
-fn read_only(dst: &Snapshot) -> Error {
-    Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(dst.flags)
+fn read_only() -> Error {
+    Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS)
 }
 
 /// Rejects a tensor to be written whose elements share memory.
@@ -239,7 +240,9 @@ fn other_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_SHAPE_MISMATCH);
     let (from, to) = (src.shape(), dst.shape());
     if from.len() != to.len() {
-        let error = error.field(DLRS_FIELD_NDIM).detail("ranks differ");
+        let error = error
+            .field(DLRS_FIELD_NDIM)
+            .detail("numbers of dimensions differ\0Reshape or expand one of the two first.");
         return Err(error.value(to.len() as i64).limit(from.len() as i64));
     }
     match from.iter().zip(to).enumerate().find(|(_, (from, to))| from != to) {
@@ -260,13 +263,13 @@ fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
 fn other_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
     let (from, to) = (src.dtype, dst.dtype);
-    for (field, from, to) in [
-        (DLRS_FIELD_DTYPE_CODE, i64::from(from.code), i64::from(to.code)),
-        (DLRS_FIELD_DTYPE_BITS, from.bits.into(), to.bits.into()),
-        (DLRS_FIELD_DTYPE_LANES, from.lanes.into(), to.lanes.into()),
+    for (field, same) in [
+        (DLRS_FIELD_DTYPE_CODE, from.code == to.code),
+        (DLRS_FIELD_DTYPE_BITS, from.bits == to.bits),
+        (DLRS_FIELD_DTYPE_LANES, from.lanes == to.lanes),
     ] {
-        if from != to {
-            return Err(error.field(field).value(to).limit(from));
+        if !same {
+            return Err(error.field(field).dtypes(word_of(to), Some(word_of(from))));
         }
     }
     Ok(())
@@ -281,9 +284,9 @@ fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
 #[inline(never)]
 fn other_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
-    let error = error
-        .field(DLRS_FIELD_FLAGS)
-        .detail("one is packed and the other padded\0Convert with dlrs_cast.");
+    let error = error.field(DLRS_FIELD_FLAGS).detail(
+        "one is packed and the other padded\0Convert with dlrs_cast.\0Convert with astype().",
+    );
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 
@@ -324,7 +327,10 @@ pub fn check_host(tensor: &Snapshot, options: &Options) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("only supported on the CPU, which cannot access this device's memory");
+    let error = error.detail(
+        "the CPU cannot access this device's memory\0\
+                              Copy it with dlrs_to_device first.\0Copy it by to('cpu') first.",
+    );
     Err(error.value(tensor.device.device_type.into()))
 }
 
@@ -342,12 +348,14 @@ pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
         known => known?,
     };
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("the driver reports another device type for this memory");
+    let error =
+        error.detail("the driver reports another device type for this memory\0Give that type.");
     if known.device.device_type != said.device_type {
         return Err(error.value(said.device_type.into()).limit(known.device.device_type.into()));
     }
     let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
-    let error = error.detail("the driver reports another device for this memory");
+    let error =
+        error.detail("the driver reports another device for this memory\0Give its ordinal.");
     if known.device.device_id != said.device_id {
         return Err(error.value(said.device_id.into()).limit(known.device.device_id.into()));
     }
@@ -369,7 +377,10 @@ fn check_movable(tensor: &Snapshot, options: &Options) -> Result<()> {
 #[inline(never)]
 fn opaque(tensor: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
-    let error = error.detail("opaque handles are copied only as raw bytes");
+    let error = error.detail(
+        "opaque handles are copied only as raw bytes\0\
+                              Set DLRS_COPY_RAW_BYTES.\0View them as uint8.",
+    );
     Err(error.value(tensor.dtype.code.into()))
 }
 

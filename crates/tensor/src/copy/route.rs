@@ -212,7 +212,9 @@ fn stream_of(memory: &Memory, named: Stream, other: &Memory) -> Result<Option<Wo
     // A stream given for CPU memory is one of the other side's.
     let device = if memory.is_cpu() { other.device } else { memory.device };
     if device == CPU {
-        return Err(Error::new(DLRS_STREAM).detail("the CPU has no streams\0Pass NULL."));
+        return Err(
+            Error::new(DLRS_STREAM).detail("the CPU has no streams\0Pass NULL.\0Pass None.")
+        );
     }
     Worker::required(device, named).map(Some)
 }

@@ -89,7 +89,10 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
         0 => Ok(ALIGN_BYTES),
         n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
         n => {
-            let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
+            let error = Error::new(DLRS_BAD_ARG).option(
+                "align_bytes\0\
+                 is no power of two, or too large\0Give a power of two up to the limit.",
+            );
             Err(error.value_u64(n).limit_u64(ALIGN_BYTES_MAX))
         }
     }
@@ -123,7 +126,8 @@ pub fn check_strides(shape: &[i64], strides: &[i64], dtype: DLDataType, flags: u
     }
     for (dim, (&extent, &stride)) in shape.iter().zip(strides).enumerate() {
         if extent > 1 && stride < 0 {
-            return Err(error(DLRS_BAD_ARG, dim, stride).limit(0));
+            const NEGATIVE: &str = "a new tensor has no negative strides\0Flip it instead.";
+            return Err(error(DLRS_BAD_ARG, dim, stride).limit(0).detail(NEGATIVE));
         }
     }
     let item_bits = dtype::slot_bits(dtype, flags);
@@ -264,6 +268,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     let off = data as u64 & (align_bytes - 1);
     if off != 0 {
         give_back();
+        let off = off & off.wrapping_neg();
         let error = Error::new(DLRS_MISALIGNED).value_u64(off).limit_u64(align_bytes).of(NOBODY);
         return Err(error.detail("allocator returned memory that is not aligned as requested"));
     }

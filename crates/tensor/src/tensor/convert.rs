@@ -116,11 +116,12 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
     if padded && dtype::is_subbyte(dtype) {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(flags);
         const PADDED: &str = "the legacy struct cannot express that sub-byte data is padded\0\
-                              Convert to packed elements with dlrs_cast.";
+                              Convert to packed elements with dlrs_cast.\0\
+                              Convert to packed elements by astype().";
         return Err(error.detail(PADDED));
     }
     if flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && policy != LegacyPolicy::DLRS_LEGACY_DROP {
-        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(flags);
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
         return Err(error.detail("the legacy struct cannot express that data is read-only"));
     }
     Ok(())

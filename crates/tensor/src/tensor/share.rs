@@ -112,8 +112,8 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
     let (set, clear) = (set & !now, clear & now);
     if (set | clear) & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(set | clear);
-        const PADDING: &str =
-            "padding is a property of the data and cannot be changed\0Convert with dlrs_cast.";
+        const PADDING: &str = "padding is a property of the data and cannot be changed\0\
+                               Convert with dlrs_cast.\0Convert by astype().";
         return Err(error.detail(PADDING));
     }
     let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
