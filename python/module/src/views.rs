@@ -50,13 +50,25 @@ fn shared(from: Live, view: &View, base: &Base) -> Result<Held> {
     unsafe { Ok(Held::new(from.python, view::share(view, from.block(), base)?)) }
 }
 
+/// The first bit of a view of packed elements; `None` for elements of whole bytes.
+#[inline]
+fn packed_bit(view: &View, base: &Base) -> Result<Option<i128>> {
+    if view.slot_bits() & 7 == 0 { Ok(None) } else { view.first_bit(base.byte_extent) }
+}
+
 /// What a key reads: a view; or, of packed elements, which have no addresses, the value of one,
 /// which is read-only.
 fn read(from: Live, view: &View, base: &Base) -> Result<Held> {
-    let bit = match view.first_bit(base.byte_extent)? {
-        Some(bit) if view.shape().is_empty() && view.slot_bits() & 7 != 0 => bit,
-        _ => return shared(from, view, base),
-    };
+    match packed_bit(view, base)? {
+        Some(bit) if view.shape().is_empty() => read_bits(from, view, base, bit),
+        _ => shared(from, view, base),
+    }
+}
+
+/// The value of the packed element at a bit. On a device, of which the CPU can read nothing, it is
+/// still a view where there is one.
+#[cold]
+fn read_bits(from: Live, view: &View, base: &Base, bit: i128) -> Result<Held> {
     if bit & 7 == 0 && !host_reachable(base.device.device_type) {
         return shared(from, view, base);
     }
@@ -78,7 +90,7 @@ fn read(from: Live, view: &View, base: &Base) -> Result<Held> {
 unsafe fn write(from: Live, view: &View, base: &Base, value: *mut PyObject) -> Result<()> {
     // SAFETY: the caller's word; elements inside `from`, and a fresh block of as many.
     unsafe {
-        match view.first_bit(base.byte_extent)? {
+        match packed_bit(view, base)? {
             Some(bit) if bit & 7 != 0 => {
                 let values = blank(from.python, view.shape(), view.dtype)?;
                 assign(values.live(), value, SET)?;
