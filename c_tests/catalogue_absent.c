@@ -20,6 +20,7 @@ const c_absent c_absent_rows[] = {
     {"F20", "lifecycle.c", "from atexit"},
     {"F21", "laws.sh", "no name of Python is imported, so its state cannot be touched"},
     {"F22", "laws.sh", "as F21: without an interpreter's names no lock of it is needed"},
+    {"P10", "tests/names.rs", ""},
     {"P14", "test_print.c", ""},
     {"K24", NULL,
      "undetectable; the header: no other thread writes the elements of src"},

@@ -58,7 +58,7 @@ use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 use self::driver::{Driver, Kept, Vendor};
-use super::backend::{Backend, Lack, Stream, unsupported};
+use super::backend::{Backend, Stream};
 use super::registry;
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Result, Status::*};
@@ -163,14 +163,6 @@ impl Gpu {
             (Memory::Device | Memory::Managed, Vendor::Rocm) => (kDLROCM, ordinal),
         };
         DLDevice { device_type: code as DeviceCode, device_id }
-    }
-
-    /// The ordinal of a device; an error for other memory.
-    fn ordinal(&self, device: DLDevice) -> Result<i32> {
-        match self.memory(device.device_type) {
-            Some(Memory::Device) => Ok(device.device_id),
-            _ => unsupported(Lack::PEERS),
-        }
     }
 
     /// Makes a device current; any device for pinned and managed memory.
