@@ -46,6 +46,8 @@ build: setup  ## build the release library; leaves target/lib, target/include; F
 	@for name in libdlpack_rs.so $(SONAME); do \
 	  ln -sf ../../$(MODULE)/$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
 	@crates/cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
+	@! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || \
+	  $(PYTHON) -B python/generate_abi.py
 
 # With sudo, what is built is built as the one who called it: Rust is theirs, and so is target/.
 AS_CALLER = $(if $(SUDO_USER),$(if $(filter $(SUDO_USER),$(shell stat -c %U .)),\

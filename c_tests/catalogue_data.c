@@ -140,14 +140,12 @@ static void validate(const v_row *row) {
 
 static void query(const v_row *row) {
   const DLTensor *bare = &bad.managed.dl_tensor;
-  int64_t numel = 77, low = 77, high = 77;
+  int64_t numel = 77;
   uint64_t nbytes = 77;
   int32_t answer = 77;
   t_watch(&numel, sizeof numel);
   t_watch(&nbytes, sizeof nbytes);
   t_watch(&answer, sizeof answer);
-  t_watch(&low, sizeof low);
-  t_watch(&high, sizeof high);
   if (row->at_struct != DLRS_OK) {
     ANSWERS(row->at_struct, 1, dlrs_numel(bare, &numel, ERR));
     ANSWERS(row->at_struct, 1, dlrs_itemsize_bits(bare, row->flags, &nbytes, ERR));
@@ -156,12 +154,9 @@ static void query(const v_row *row) {
   }
   if (row->at_layout != DLRS_OK) {
     ANSWERS(row->at_layout, 1, dlrs_is_aligned(bare, 64, &answer, ERR));
-    ANSWERS(row->at_layout, 1, dlrs_span(bare, row->flags, &low, &high, ERR));
   } else if (is_opaque(row)) {
     REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
             dlrs_is_aligned(bare, 64, &answer, ERR));
-    REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_span(bare, row->flags, &low, &high, ERR));
     REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
             dlrs_validate_within(bare, row->flags, NULL, UINT64_MAX, ERR));
     WORKS(dlrs_nbytes(bare, row->flags, &nbytes, ERR));
@@ -170,30 +165,22 @@ static void query(const v_row *row) {
     WORKS(dlrs_nbytes(bare, row->flags, &nbytes, ERR));
     WORKS(dlrs_is_contiguous(bare, 'K', &answer, ERR));
     WORKS(dlrs_is_aligned(bare, 64, &answer, ERR));
-    WORKS(dlrs_span(bare, row->flags, &low, &high, ERR));
   }
 }
 
 /* Creates a tensor from the row's shape, dtype and device alone. */
 static void make(const v_row *row) {
   DLManagedTensorVersioned *out;
-  uint64_t nbytes = 77, align_bytes = 77;
   int32_t want = row->at_strict;
   int of_shape = row->field == DLRS_FIELD_NDIM || row->field == DLRS_FIELD_SHAPE;
   int of_type = row->field >= DLRS_FIELD_DTYPE_CODE && row->field <= DLRS_FIELD_DEVICE_ID;
   if ((!of_shape && !of_type) || is_host_ordinal(row)) return;
-  t_watch(&nbytes, sizeof nbytes);
-  t_watch(&align_bytes, sizeof align_bytes);
   t_result(&out);
   REFUSED(want, ANY, row->field, row->dimension,
           dlrs_tensor_new_like(&bad.managed.dl_tensor, NULL, &out, ERR));
-  REFUSED(want, ANY, row->field, row->dimension,
-          dlrs_tensor_from_bytes(&nbytes, 8, &bad.managed.dl_tensor, NULL, &out, ERR));
   REFUSED(want, ANY, ANY, row->dimension,
           dlrs_tensor_new(bad.managed.dl_tensor.shape, row->ndim, bad.managed.dl_tensor.dtype,
                           bad.managed.dl_tensor.device, NULL, &out, ERR));
-  REFUSED(want, ANY, row->field, row->dimension,
-          dlrs_tensor_requirements(&bad.managed.dl_tensor, NULL, &nbytes, &align_bytes, ERR));
 }
 
 /* Calls that take ownership on success: then one deleter runs, at the end. */
@@ -248,23 +235,16 @@ static void take(const v_row *row) {
 static void overlap(const v_row *row) {
   const DLTensor *bare = &bad.managed.dl_tensor;
   int32_t answer = 77;
-  int64_t shape[64], strides[64];
-  uint64_t out_flags = 77;
   t_tensor good;
-  DLTensor view = t_describe(NULL, F32, 64, shape, strides);
   t_make(&good);
   if (row->at_layout == DLRS_OK) return;
   t_watch(&answer, sizeof answer);
-  t_watch(&view, sizeof view);
-  t_watch(&out_flags, sizeof out_flags);
   REFUSED(row->at_layout, 1, row->field, row->dimension,
           dlrs_is_unique(bare, row->flags, &answer, ERR));
   REFUSED(row->at_layout, 1, row->field, row->dimension,
           dlrs_may_overlap(bare, row->flags, &good.managed.dl_tensor, 0, &answer, ERR));
   REFUSED(row->at_layout, 3, row->field, row->dimension,
           dlrs_may_overlap(&good.managed.dl_tensor, 0, bare, row->flags, &answer, ERR));
-  REFUSED(row->at_layout, 1, row->field, row->dimension,
-          dlrs_view_apply_desc(bare, row->flags, NULL, 0, &view, &out_flags, ERR));
 }
 
 /* Other functions that read or write elements. */
@@ -276,7 +256,6 @@ static void elements(const v_row *row) {
   double difference = 77;
   uint64_t at = 77;
   float value = 1;
-  char bytes[64] = {0};
   if (want == DLRS_SUBBYTE) return;
   t_make(&good);
   if (want == DLRS_OK) {
@@ -292,7 +271,6 @@ static void elements(const v_row *row) {
   sources[1] = &bad.managed;
   targets[0] = targets[1] = &good.managed;
   t_watch(&good, sizeof good);
-  t_watch(bytes, sizeof bytes);
   t_watch(&answer, sizeof answer);
   t_watch(&difference, sizeof difference);
   REFUSED(want, 1, row->field, row->dimension,
@@ -309,10 +287,6 @@ static void elements(const v_row *row) {
           dlrs_max_diff(&bad.managed, &good.managed, &difference, ERR));
   REFUSED(want, 2, row->field, row->dimension,
           dlrs_max_diff(&good.managed, &bad.managed, &difference, ERR));
-  REFUSED(want, 1, row->field, row->dimension,
-          dlrs_copy_to_bytes(&bad.managed, bytes, sizeof bytes, NULL, ERR));
-  REFUSED(want, 3, row->field, row->dimension,
-          dlrs_copy_from_bytes(bytes, sizeof bytes, &bad.managed, NULL, ERR));
   REFUSED(want, 2, row->field, row->dimension,
           dlrs_copy_batch(2, sources, targets, NULL, &at, ERR));
   EQUAL(at, 1);
@@ -321,7 +295,6 @@ static void elements(const v_row *row) {
 /* Copies reject a bad source and a bad destination; K rows test valid ones. */
 static void copy(const v_row *row) {
   DLManagedTensorVersioned *out;
-  DLManagedTensor *legacy_out;
   t_tensor good;
   const DLTensor *bare = &bad.managed.dl_tensor;
   int32_t want = taken(row);
@@ -350,11 +323,6 @@ static void copy(const v_row *row) {
           dlrs_contiguous(&bad.managed, 'C', NULL, &out, ERR));
   REFUSED(want, 1, row->field, row->dimension,
           dlrs_to_device(&bad.managed, CPU, 1, NULL, &out, ERR));
-  if (row->flags == 0) {
-    t_result(&legacy_out);
-    REFUSED(want, 1, row->field, row->dimension,
-            dlrs_clone_legacy(&bad.legacy, CPU, NULL, &legacy_out, ERR));
-  }
 }
 
 /* Tensors with a valid shape are printed; a value is read only where that is possible. */

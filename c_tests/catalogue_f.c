@@ -6,7 +6,6 @@ static void f01(void) {
   dlrs_release_legacy(NULL);
   EQUAL(dlrs_ref_count(NULL), 0);
   EQUAL(dlrs_is_own(NULL), 0);
-  CHECK(dlrs_get_user_data(NULL) == NULL);
 }
 
 static void f02(void) {

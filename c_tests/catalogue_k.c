@@ -45,20 +45,16 @@ static void fill(void *memory, size_t nbytes) {
 static void k01(void) {
   t_tensor good;
   DLManagedTensorVersioned *out;
-  DLManagedTensor *legacy_out;
   DLTensor *bare = &good.managed.dl_tensor;
   t_make(&good);
   t_watch(&good, sizeof good);
   t_result(&out);
-  t_result(&legacy_out);
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_copy(NULL, &good.managed, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_copy(&good.managed, NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_copy_desc(NULL, 0, bare, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_copy_desc(bare, 0, NULL, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_clone(&good.managed, CPU, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
-          dlrs_clone_legacy(NULL, CPU, NULL, &legacy_out, ERR));
 }
 
 static void k03(void) {
@@ -564,7 +560,6 @@ static void k20(void) {
 static void k21(void) {
   t_tensor good;
   DLManagedTensorVersioned *out;
-  DLManagedTensor *legacy;
   int times;
   t_make(&good);
   good.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -588,9 +583,6 @@ static void k21(void) {
     EQUAL(((float *)tensor->data)[1], 2);
     dlrs_release(out);
   }
-  WORKS(dlrs_clone_legacy(&good.legacy, CPU, NULL, &legacy, ERR));
-  CHECK((uintptr_t)legacy->dl_tensor.data % 256 == 0);
-  dlrs_release_legacy(legacy);
 }
 
 static void k22(void) {

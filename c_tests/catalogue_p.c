@@ -30,23 +30,6 @@ static void dtype_case(const p_case *row) {
   CHECK(strcmp(name, row->name) == 0 && nbytes == strlen(name));
 }
 
-static void device_case(const p_case *row) {
-  DLDevice device = t_device(7, 7);
-  char name[64];
-  size_t nbytes = 99;
-  if (row->status != DLRS_OK) {
-    t_watch(&device, sizeof device);
-    REFUSED(row->status, 1, ANY, -1,
-            dlrs_device_parse(row->text, strlen(row->text), &device, ERR));
-    EQUAL(t_error.value, row->value);
-    t_unwatch();
-    return;
-  }
-  WORKS(dlrs_device_parse(row->text, strlen(row->text), &device, ERR));
-  WORKS(dlrs_device_format(device, name, sizeof name, &nbytes, ERR));
-  CHECK(strcmp(name, row->name) == 0 && nbytes == strlen(name));
-}
-
 static void dtype_cases(const p_case *rows, size_t count) {
   size_t i;
   for (i = 0; i < count; ++i) dtype_case(&rows[i]);
@@ -56,19 +39,14 @@ static void dtype_cases(const p_case *rows, size_t count) {
 
 static void p01(void) {
   DLDataType dtype;
-  DLDevice device;
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_dtype_parse(NULL, 0, &dtype, ERR));
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_dtype_parse(NULL, 7, &dtype, ERR));
   REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_dtype_parse("float32", 7, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_device_parse(NULL, 0, &device, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_device_parse(NULL, 3, &device, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_device_parse("cpu", 3, NULL, ERR));
 }
 
 static void p02(void) {
-  static const char text[] = "float32x4", name[] = "cuda_managed";
+  static const char text[] = "float32x4";
   DLDataType dtype;
-  DLDevice device;
   size_t n;
   for (n = 0; n <= 9; ++n) {
     char *end = (char *)t_before_guard(n);
@@ -76,28 +54,17 @@ static void p02(void) {
     CHECK((dlrs_dtype_parse(end, n, &dtype, ERR) == DLRS_OK) == (n == 7 || n == 9));
     t_guards_free();
   }
-  for (n = 0; n <= 12; ++n) {
-    char *end = (char *)t_before_guard(n);
-    memcpy(end, name, n);
-    CHECK((dlrs_device_parse(end, n, &device, ERR) == DLRS_OK) == (n == 4 || n == 12));
-    t_guards_free();
-  }
 }
 
 static void p03(void) {
   static const p_case rows[] = {FAILS("", PARSE, 0), FAILS(" ", PARSE, 0)};
   DLDataType dtype;
-  DLDevice device;
   dtype_cases(rows, COUNT(rows));
-  device_case(&rows[0]);
-  device_case(&rows[1]);
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("\0", 1, &dtype, ERR));
   EQUAL(t_error.value, 0);
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("float32\0x", 9, &dtype, ERR));
   EQUAL(t_error.value, 7);
   CHECK(strstr(t_error.message, "\\x00") != NULL);
-  REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_device_parse("cpu\0", 4, &device, ERR));
-  EQUAL(t_error.value, 3);
 }
 
 static void p04(void) {
@@ -182,29 +149,6 @@ static void p09(void) {
   free(text);
 }
 
-static void p10(void) {
-  static const p_case rows[] = {
-      GIVES("cuda", "cuda:0"),
-      GIVES("cpu", "cpu"),
-      GIVES("cpu:0", "cpu"),
-      GIVES("rocm", "rocm:0"),
-      GIVES("ext_dev:3", "ext_dev:3"),
-      GIVES("cuda:2147483647", "cuda:2147483647"),
-      FAILS("cuda:", PARSE, 5),
-      FAILS("cuda:-1", DEVICE_ID, -1),
-      FAILS("cuda:-0", PARSE, 6),
-      FAILS("cuda:2147483648", DEVICE_ID, 2147483648),
-      FAILS("cuda:0x1", PARSE, 6),
-      FAILS("cuda:1:2", PARSE, 6),
-      FAILS("gpu:0", PARSE, 0),
-      FAILS("hip:0", PARSE, 0),
-      FAILS("cpu:1", DEVICE_ID, 1),
-      GIVES("unknown(type=99):-5", "unknown(type=99):-5"),
-      FAILS("unknown(type=2147483648):0", DEVICE_TYPE, 2147483648)};
-  size_t i;
-  for (i = 0; i < COUNT(rows); ++i) device_case(&rows[i]);
-}
-
 static const char *const locales[] = {"tr_TR.UTF-8", "ar_EG.UTF-8", "fa_IR.UTF-8", "C.UTF-8", "C"};
 
 void c_load_locales(void) {
@@ -213,14 +157,13 @@ void c_load_locales(void) {
 }
 
 static void p11(void) {
-  static const p_case dtype = GIVES("int16x3", "int16x3"), device = GIVES("cuda:1234567", "cuda:1234567");
+  static const p_case dtype = GIVES("int16x3", "int16x3");
   static const p_case upper = FAILS("INT16", PARSE, 0);
   size_t i;
   for (i = 0; i < COUNT(locales); ++i) {
     setlocale(LC_ALL, locales[i]); /* where it is not installed, the locale is unchanged */
     dtype_case(&dtype);
     dtype_case(&upper);
-    device_case(&device);
   }
 }
 
@@ -273,14 +216,11 @@ static void p13(void) {
 static void p15(void) {
   static const size_t huge[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1};
   DLDataType dtype;
-  DLDevice device;
   char buffer[16];
   size_t i, nbytes = 0;
   for (i = 0; i < COUNT(huge); ++i) {
     REFUSED(DLRS_BAD_ARG, ANY, DLRS_FIELD_NONE, -1,
             dlrs_dtype_parse("float32", huge[i], &dtype, ERR));
-    REFUSED(DLRS_BAD_ARG, ANY, DLRS_FIELD_NONE, -1,
-            dlrs_device_parse("cpu", huge[i], &device, ERR));
     REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
             dlrs_dtype_format(F32, buffer, huge[i], &nbytes, ERR));
     REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
@@ -298,7 +238,6 @@ const c_row c_rows_p[] = {
     {"P07", "", p07},
     {"P08", "names to the letter; no aliases", p08},
     {"P09", "", p09},
-    {"P10", "an ordinal may be left out; no aliases; an impossible ordinal is DEVICE_ID", p10},
     {"P11", "", p11},
     {"P12", "", p12},
     {"P13", "unknown types have a name too, and it reads back", p13},

@@ -105,12 +105,10 @@ static void of_major(uint32_t major) {
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_to_device(other, CPU, 0, NULL, &out, ERR));
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_retain(other, &out, ERR));
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_set_flags(other, 1, 0, ERR));
-  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_set_user_data(other, &good, ERR));
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_attach(other, t_count, NULL, 0, ERR));
   REFUSED(DLRS_VERSION, 1, version, -1, dlrs_detach(other, t_count, NULL, ERR));
   EQUAL(dlrs_is_own(other), 0);
   EQUAL(dlrs_ref_count(other), 0);
-  CHECK(dlrs_get_user_data(other) == NULL);
   deleted = t_deleted;
   dlrs_release(other);
   EQUAL(t_deleted, deleted + 1);

@@ -34,8 +34,6 @@ static void is_fresh(const DLManagedTensorVersioned *out, uint64_t flags) {
 static void makes(void) {
   DLManagedTensorVersioned *out;
   DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL);
-  float values[6] = {1, 2, 3, 4, 5, 6};
-  uint64_t nbytes = 0, align_bytes = 0;
   dlrs_alloc_options options = options_of(1024, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
   WORKS(dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
   is_fresh(out, 0);
@@ -44,19 +42,7 @@ static void makes(void) {
   WORKS(dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
   is_fresh(out, 0);
   dlrs_release(out);
-  WORKS(dlrs_tensor_from_bytes(values, sizeof values, &prototype, NULL, &out, ERR));
-  is_fresh(out, DLPACK_FLAG_BITMASK_IS_COPIED);
-  CHECK(memcmp(out->dl_tensor.data, values, sizeof values) == 0);
-  dlrs_release(out);
-  WORKS(dlrs_tensor_requirements(&prototype, NULL, &nbytes, &align_bytes, ERR));
-  EQUAL(nbytes, 24);
-  EQUAL(align_bytes, 256);
   prototype.dtype = t_dtype(kDLFloat6_e2m3fn, 6, 1);
-  WORKS(dlrs_tensor_requirements(&prototype, NULL, &nbytes, &align_bytes, ERR));
-  EQUAL(nbytes, 5); /* 36 bits */
-  WORKS(dlrs_tensor_requirements(&prototype, &options, &nbytes, &align_bytes, ERR));
-  EQUAL(nbytes, 6);
-  EQUAL(align_bytes, 1024);
   WORKS(dlrs_tensor_new_like(&prototype, &options, &out, ERR));
   EQUAL(out->flags, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
   CHECK((uintptr_t)out->dl_tensor.data % 1024 == 0);
@@ -101,10 +87,6 @@ static void refuses(void) {
   const int64_t most = INT64_MAX; /* bytes, but then there is no room for the block itself */
   DLManagedTensorVersioned *out;
   DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
-  uint64_t nbytes = 77, align_bytes = 77;
-  float values[6];
-  t_watch(&nbytes, sizeof nbytes);
-  t_watch(&align_bytes, sizeof align_bytes);
   t_watch(&prototype, sizeof prototype);
   t_result(&out);
   REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
@@ -120,24 +102,7 @@ static void refuses(void) {
           dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 2), &out, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
-          dlrs_tensor_requirements(NULL, NULL, &nbytes, &align_bytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
-          dlrs_tensor_requirements(&prototype, NULL, NULL, &align_bytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1,
-          dlrs_tensor_requirements(&prototype, NULL, &nbytes, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
-          dlrs_tensor_from_bytes(NULL, 24, &prototype, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_from_bytes(values, 24, NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1,
-          dlrs_tensor_from_bytes(values, 24, &prototype, NULL, NULL, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1,
-          dlrs_tensor_from_bytes(values, 23, &prototype, NULL, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1,
-          dlrs_tensor_from_bytes(NULL, 0, &prototype, NULL, &out, ERR));
   device.device = t_device(kDLTrn, 0);
-  REFUSED(DLRS_DEVICE_TYPE, 3, ANY, -1,
-          dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
   t_unwatch();
   device.device = CPU;
@@ -147,10 +112,6 @@ static void refuses(void) {
   REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
           dlrs_tensor_new_like(&device, NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new_like: prototype->dtype.lanes: ", 46) == 0);
-  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
-          dlrs_tensor_requirements(&device, NULL, &nbytes, &align_bytes, ERR));
-  REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,
-          dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
   t_unwatch();
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
 }

@@ -156,15 +156,6 @@ static int32_t fake_order(void *context, DLDevice device, void *event, void *str
   return enter(fault);
 }
 
-static int32_t fake_memory(void *context, DLDevice device, uint64_t *out_free, uint64_t *total,
-                           dlrs_fault *fault) {
-  (void)context;
-  (void)device;
-  *out_free = 5;
-  *total = 7;
-  return enter(fault);
-}
-
 static int32_t fake_pointer(void *context, const void *data, DLDevice *device, void **base,
                             uint64_t *nbytes, dlrs_fault *fault) {
   (void)context;
@@ -203,7 +194,6 @@ static dlrs_backend table(void) {
   backend.event_record = fake_order;
   backend.event_wait = fake_order;
   backend.event_sync = fake_drop; /* replaced where it is used */
-  backend.memory_info = fake_memory;
   backend.pointer = fake_pointer;
   return backend;
 }
@@ -484,14 +474,10 @@ static void faults(void) {
 
 static void asked(void) {
   dlrs_pointer_info info;
-  uint64_t free_nbytes, total;
   void *data, *stream, *event, *dangling = &fake;
   int32_t done = 7;
   memset(&info, 0, sizeof info);
   info.struct_size = sizeof info;
-  WORKS(dlrs_mem_info(EXT, &free_nbytes, &total, ERR));
-  CHECK(free_nbytes == 5 && total == 7);
-  WORKS(dlrs_mem_info(EXT, NULL, NULL, ERR));
   info.reserved = 1;
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
   info.reserved = 0;
@@ -538,7 +524,6 @@ static void asked(void) {
   REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_event_create(CPU, &event, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_register_host(kDLExtDev, &fake, 8, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_unregister_host(kDLExtDev, &fake, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, NULL, ERR));
 }
 
 /* The driver reports 400 bytes from 4 before any address, of ext_dev:0. */

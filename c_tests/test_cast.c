@@ -74,18 +74,6 @@ static void test_repacking(void) {
   EQUAL(memcmp(back, packed, 3), 0);
   WORKS(dlrs_equal(one, two, DLRS_EQUAL_BITS, &same, ERR));
   EQUAL(same, 1);
-  uint8_t bytes[4] = {9, 9, 9, 9};
-  WORKS(dlrs_copy_to_bytes(two, bytes, 4, NULL, ERR));
-  EQUAL(memcmp(bytes, packed, 3), 0);
-  EQUAL(bytes[3], 9);
-  memset(padded, 0xff, sizeof padded);
-  WORKS(dlrs_copy_from_bytes(bytes, 3, two, NULL, ERR));
-  EQUAL(padded[5], 6);
-  /* Three of four bits: the last half of the last byte becomes 0. */
-  make(&a, packed, fp4, 1, 3, 0);
-  WORKS(dlrs_copy_to_bytes(&a.managed, bytes, 4, NULL, ERR));
-  EQUAL(bytes[0], 0x21);
-  EQUAL(bytes[1], 0x03);
 }
 
 static void test_refusals(void) {
@@ -269,41 +257,6 @@ static void test_batch(void) {
   CHECK(x[0] == 4 && x[3] == 1);
 }
 
-static void test_bytes(void) {
-  float x[6] = {1, 2, 3, 4, 5, 6}, turned[6], y[6] = {0};
-  made a, b;
-  DLManagedTensorVersioned *src = make(&a, x, F32, 3, 2, 0);
-  a.strides[0] = 1;
-  a.strides[1] = 3;
-  t_context = "bytes";
-  WORKS(dlrs_copy_to_bytes(src, turned, sizeof turned, NULL, ERR));
-  CHECK(turned[0] == 1 && turned[1] == 4 && turned[5] == 6);
-  DLManagedTensorVersioned *dst = make(&b, y, F32, 3, 2, 0);
-  WORKS(dlrs_copy_from_bytes(turned, sizeof turned, dst, NULL, ERR));
-  CHECK(y[0] == 1 && y[1] == 4);
-  t_watch(y, sizeof y);
-  t_watch(turned, sizeof turned);
-  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_copy_from_bytes(NULL, 24, dst, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_from_bytes(turned, 24, NULL, NULL, ERR));
-  REFUSED(DLRS_BUF_SMALL, 2, ANY, -1, dlrs_copy_from_bytes(turned, 23, dst, NULL, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_copy_from_bytes(turned, 25, dst, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_copy_to_bytes(NULL, turned, 24, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_to_bytes(src, NULL, 24, NULL, ERR));
-  REFUSED(DLRS_BUF_SMALL, 3, ANY, -1, dlrs_copy_to_bytes(src, turned, 23, NULL, ERR));
-  t_unwatch();
-  make(&a, NULL, F32, 0, 2, 0);
-  WORKS(dlrs_copy_to_bytes(src, NULL, 0, NULL, ERR));
-  {
-    /* Into other memory, or in place: unused bits become 0. */
-    unsigned char own[2] = {0x21, 0xF3}, other[2] = {0xFF, 0xFF};
-    make(&a, own, t_dtype(kDLUInt, 4, 1), 3, 1, 0);
-    WORKS(dlrs_copy_to_bytes(src, other, 2, NULL, ERR));
-    CHECK(other[0] == 0x21 && other[1] == 0x03);
-    WORKS(dlrs_copy_to_bytes(src, own, 2, NULL, ERR));
-    CHECK(own[0] == 0x21 && own[1] == 0x03);
-  }
-}
-
 /* DLRS_COPY_SATURATE: integers and floats; its incompatible options. */
 static void test_saturation(void) {
   int32_t wide[4] = {300, -300, 7, INT32_MIN};
@@ -347,6 +300,5 @@ int main(void) {
   test_fill_padded();
   test_comparison();
   test_batch();
-  test_bytes();
   return t_close();
 }

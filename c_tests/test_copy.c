@@ -13,7 +13,6 @@ static dlrs_copy_options options_of(uint32_t flags, uint32_t threads) {
 static void copies(void) {
   t_tensor src, dst;
   DLManagedTensorVersioned *out, *own;
-  DLManagedTensor *legacy;
   long deleted = t_deleted;
   t_make(&src);
   t_make(&dst);
@@ -27,9 +26,6 @@ static void copies(void) {
   CHECK(own->dl_tensor.data != src.values && dlrs_is_own(own));
   CHECK(memcmp(own->dl_tensor.data, src.values, sizeof src.values) == 0);
   EQUAL(own->flags, DLPACK_FLAG_BITMASK_IS_COPIED);
-  WORKS(dlrs_clone_legacy(&src.legacy, CPU, NULL, &legacy, ERR));
-  CHECK(memcmp(legacy->dl_tensor.data, src.values, sizeof src.values) == 0);
-  dlrs_release_legacy(legacy);
   /* Where no copy is needed: one more reference. */
   WORKS(dlrs_contiguous(own, 'C', NULL, &out, ERR));
   CHECK(out == own && dlrs_ref_count(own) == 2 && own->flags == 0);
@@ -307,8 +303,6 @@ static void refuses(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_desc(from, 0, NULL, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_clone(&src.managed, CPU, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_clone_legacy(NULL, CPU, NULL, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_clone_legacy(&src.legacy, CPU, NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_contiguous(NULL, 'C', NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_device(NULL, CPU, 0, NULL, &out, ERR));
@@ -336,8 +330,6 @@ static void refuses(void) {
           dlrs_contiguous(&src.managed, 'F', &options, &out, ERR));
   REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_to_device(&src.managed, CPU, 1, &options, &out, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_clone_legacy(&src.legacy, CPU, &options, &legacy_out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
 }
 

@@ -17,7 +17,6 @@ static int driver_is_absent(void) {
 /* D01: the driver is absent. Every function reports that, with the file names it tried. */
 static void absent(void) {
   int32_t count = 7;
-  uint64_t free_nbytes, total;
   void *data;
   char memory[64];
   dlrs_pointer_info info;
@@ -37,13 +36,11 @@ static void absent(void) {
   CHECK(strstr(t_error.message, "cuda") != NULL);
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_alloc(gpu, 64, 0, NULL, &data, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_free(gpu, memory, 64, 0, NULL, ERR));
-  REFUSED(missing, ANY, ANY, -1, dlrs_mem_info(gpu, &free_nbytes, &total, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_register_host(kDLCUDA, memory, 64, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, memory, ERR));
   REFUSED(missing, ANY, ANY, ANY, dlrs_tensor_new(host.shape, 2, F32, gpu, NULL, &out, ERR));
   REFUSED(missing, 2, ANY, ANY, dlrs_clone(&host.managed, gpu, NULL, &out, ERR));
-  REFUSED(missing, 2, ANY, ANY, dlrs_clone_legacy(&host.legacy, gpu, NULL, &legacy_out, ERR));
   /* Twice, and without an error carrier. */
   EQUAL(dlrs_device_count(kDLCUDA, &count, NULL), missing);
   EQUAL(dlrs_mem_alloc(gpu, 64, 0, NULL, &data, NULL), missing);
@@ -82,7 +79,6 @@ static void unserved(void) {
 static void nulls(void) {
   char memory[8];
   void *data = memory;
-  uint64_t n;
   dlrs_pointer_info info;
   memset(&info, 0, sizeof info);
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_device_count(kDLCPU, NULL, ERR));
@@ -90,7 +86,6 @@ static void nulls(void) {
   REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(CPU, 4, 3, NULL, &data, ERR));
   REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_mem_alloc(t_device(kDLCPU, -1), 4, 0, NULL, &data, ERR));
   WORKS(dlrs_mem_free(CPU, NULL, 0, 0, NULL, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, &n, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_pointer_device(kDLCUDA, NULL, &info, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, NULL, ERR));
   REFUSED(DLRS_STRUCT_SIZE, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
@@ -110,25 +105,11 @@ static void host(void) {
   WORKS(dlrs_mem_free(CPU, data, 1000, 0, NULL, ERR));
 }
 
-/* As dlpack.h defines each number, and no for every other. */
-static void is_host(void) {
-  int32_t type;
-  for (type = -2; type < 100; ++type) {
-    int host = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost ||
-               type == kDLCUDAManaged || type == DLRS_CODE_TPU_HOST;
-    EQUAL(dlrs_device_is_host(t_device(type, 0)), host);
-  }
-  EQUAL(dlrs_device_is_host(t_device(INT32_MAX, 0)), 0);
-  EQUAL(dlrs_device_is_host(t_device(INT32_MIN, 3)), 0);
-  EQUAL(dlrs_device_is_host(t_device(kDLCUDAManaged, 3)), 1);
-}
-
 int main(void) {
   gpu = t_device(kDLCUDA, 0);
   missing = DLRS_DRV_MISSING;
   nulls();
   unserved();
-  is_host();
   host();
   if (driver_is_absent()) absent();
   return t_close();

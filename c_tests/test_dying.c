@@ -88,10 +88,6 @@ static int32_t do_equal(tensor_t t, tensor_t *kept) {
   status = dlrs_equal(t, t, DLRS_EQUAL_VALUES, &equal, ERR);
   return equal ? status : -1;
 }
-static int32_t do_user_data(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_set_user_data(t, &out, ERR);
-}
 
 typedef struct call {
   const char *name;
@@ -116,14 +112,13 @@ static const call calls[] = {
     {"validate_managed", do_validate, 0},
     {"copy", do_copy, 0},
     {"equal", do_equal, 0},
-    {"set_user_data", do_user_data, 0},
 };
 
 static tensor_t fresh(void) {
   t_tensor good;
   tensor_t made = NULL;
   t_make(&good);
-  CHECK(dlrs_tensor_from_bytes(good.values, 24, &good.managed.dl_tensor, NULL, &made, NULL) == 0);
+  CHECK(dlrs_clone(&good.managed, CPU, NULL, &made, NULL) == 0);
   return made;
 }
 

@@ -339,30 +339,6 @@ static void filled(const side *a, side *c, const dlrs_copy_options *options) {
   check(worked && as_expected(c), "fill", a, c);
 }
 
-static void plain_bytes(side *s, const dlrs_copy_options *options) {
-  int64_t nbytes = (count * s->item + 7) / 8, i;
-  unsigned char *bytes = guarded_place(&rooms[3], (size_t)nbytes, (unsigned)draw() % 3);
-  unsigned char element[ELEMENT];
-  int worked;
-  fill(bytes, nbytes);
-  memset(expected, 0, (size_t)nbytes);
-  for (i = 0; i < count; ++i) {
-    get(s, i, element);
-    move_bits(expected, i * s->item, element, 0, s->item);
-  }
-  worked = dlrs_copy_to_bytes(&s->managed, bytes, (uint64_t)nbytes, options, ERR) == DLRS_OK;
-  check(worked && memcmp(bytes, expected, (size_t)nbytes) == 0, "to bytes", s, s);
-  fill(bytes, nbytes);
-  memcpy(expected, s->bytes, (size_t)s->nbytes);
-  worked = dlrs_copy_from_bytes(bytes, (uint64_t)nbytes, &s->managed, options, ERR) == DLRS_OK;
-  for (i = 0; i < count; ++i) {
-    memset(element, 0, ELEMENT);
-    move_bits(element, 0, bytes, i * s->item, s->item);
-    put(s, expected, i, element);
-  }
-  check(worked && as_expected(s), "from bytes", s, s);
-}
-
 /* At most this many elements. */
 static void shaped(int64_t most) {
   static const int64_t extents[] = {1, 2, 3, 5, 8, 17, 64, 127, 128, 129, 130, 300, 1000};
@@ -404,8 +380,6 @@ static void one_case(void) {
   }
   cast(&a, &c, &options);
   filled(&b, &c, &options);
-  plain_bytes(&b, &options);
-  plain_bytes(&c, &options);
 }
 
 /* 8 MiB and more are written, enough for two threads. */

@@ -48,8 +48,8 @@ static void making() {
   CHECK(t && t.is_own() && t.ref_count() == 1);
   CHECK(t.ndim() == 2 && t.shape().size() == 2 && t.shape()[0] == 2 && t.shape(-1) == 3);
   CHECK(t.strides().size() == 2 && t.strides()[0] == 3 && t.strides()[1] == 1);
-  CHECK(t.numel() == 6 && t.itemsize_bits() == 32 && t.nbytes() == 24 && t.is_contiguous());
-  CHECK(t.is_aligned(256) && t.on_host() && is_one_of<double, float>(t.dtype()));
+  CHECK(t.numel() == 6 && t.nbytes() == 24 && t.is_contiguous());
+  CHECK(t.on_host() && is_one_of<double, float>(t.dtype()));
   CHECK(to_string(t.dtype()) == "float32" && same(t.device(), cpu()));
   t.validate();
   const std::vector<int64_t> from_vector{4};
@@ -60,15 +60,9 @@ static void making() {
   CHECK(Tensor::make<int16_t>({0, 7}).data() == nullptr);
   const Tensor aligned =
       Tensor::make<int8_t>({1}, cpu(), AllocOptions().with(&dlrs_alloc_options::align_bytes, 4096));
-  CHECK(aligned.is_aligned(4096));
+  CHECK(reinterpret_cast<uintptr_t>(aligned.data()) % 4096 == 0);
   const Tensor like = Tensor::make_like(t);
   CHECK(same(like.dtype(), t.dtype()) && like.numel() == 6);
-  const Requirements need = t.requirements();
-  CHECK(need.nbytes == 24 && need.align_bytes == 256);
-  const float bytes[6] = {0, 1, 2, 3, 4, 5};
-  const Tensor filled = Tensor::from_bytes(bytes, sizeof bytes, t);
-  CHECK(filled.as<const float, 2>()(1, 1) == 4);
-  CHECK(STATUS(Tensor::from_bytes(bytes, 5, t)) == DLRS_BAD_ARG);
 }
 
 static void dtypes() {
@@ -80,13 +74,7 @@ static void dtypes() {
   CHECK(same(dtype_of<std::complex<float>>(), parse_dtype("complex64")));
   CHECK(same(dtype_of<std::complex<double>>(), parse_dtype("complex128")));
   CHECK(!same(dtype_of<int32_t>(), dtype_of<uint32_t>()));
-  CHECK(same(parse_device("cuda:1"), cuda(1)) && same(parse_device("rocm"), rocm()));
-  const std::string typestr = to_string_as(dtype_of<float>(), DLRS_NOTATION_TYPESTR);
-  CHECK(typestr == "<f4" || typestr == ">f4");  // as this processor orders bytes
-  CHECK(same(parse_dtype(typestr, DLRS_NOTATION_TYPESTR), dtype_of<float>()));
-  CHECK(to_string_as(dtype_of<int16_t>(), DLRS_NOTATION_ARROW) == "s");
   CHECK(STATUS(parse_dtype("flaot32")) == DLRS_PARSE);
-  CHECK(STATUS(to_string_as(parse_dtype("bfloat16"), DLRS_NOTATION_ARROW)) == DLRS_UNSUPPORTED);
 }
 
 static void errors() {
@@ -120,7 +108,7 @@ static void errors() {
   CHECK(STATUS(none.copy_to(other)) == DLRS_NULL_ARG && STATUS(none.flip()) == DLRS_NULL_ARG);
   CHECK(STATUS(none.cast<int>()) == DLRS_NULL_ARG && STATUS(none.fill(1)) == DLRS_NULL_ARG);
   CHECK(STATUS(none.to_string()) == DLRS_NULL_ARG && STATUS(none.equal(other)) == DLRS_NULL_ARG);
-  CHECK(STATUS(none.stride_order()) == DLRS_NULL_ARG && STATUS(none.span<int>()) == DLRS_NULL_ARG);
+  CHECK(STATUS(none.span<int>()) == DLRS_NULL_ARG);
   CHECK(STATUS(std::move(none).to_legacy()) == DLRS_NULL_ARG && !TensorView(none));
   try {
     static_cast<void>(none.flip());
@@ -130,11 +118,6 @@ static void errors() {
   }
   CHECK(STATUS(Tensor::make_like(none)) == DLRS_NULL_ARG);
   CHECK(STATUS(Tensor::make(std::vector<int64_t>(65, 1), dtype_of<bool>())) == DLRS_NDIM);
-  CHECK(STATUS(abi_check(abi_layout())) == DLRS_OK);
-  dlrs_abi_table wrong = abi_layout();
-  ++wrong.tensor_size;
-  CHECK(STATUS(abi_check(wrong)) == DLRS_BAD_ARG);
-  CHECK(version() == DLRS_HEADER_VERSION && version_string() && dlpack_version().major == 1);
 }
 
 static void moving() {
@@ -157,9 +140,7 @@ static void moving() {
   raw = a.release();
   CHECK(!a && dlrs_ref_count(raw) == 1);
   Tensor back(raw);
-  CHECK(back.ref_count() == 1 && back.user_data() == nullptr);
-  back.set_user_data(&a);
-  CHECK(back.user_data() == &a);
+  CHECK(back.ref_count() == 1);
   CHECK(dlrs_clone(back.get(), cpu(), nullptr, a.out(), nullptr) == DLRS_OK && a.numel() == 3);
 }
 
@@ -262,9 +243,7 @@ static void wrapping() {
   Tensor::wrap(memory, [](void *context) { ++*static_cast<int *>(context); }, &calls).reset();
   CHECK(calls == 2);
   Tensor lent = Tensor::borrow(memory);
-  CHECK(lent.data() == values.data() && lent.byte_span().high == 24);
-  lent.validate_within(values.data(), 24);
-  CHECK(STATUS(lent.validate_within(values.data(), 23)) == DLRS_OUT_OF_BOUNDS);
+  CHECK(lent.data() == values.data());
 
   const Described flipped(values.data(), {3, 2}, {1, 3});
   CHECK(flipped.dl().strides[1] == 3);
@@ -336,23 +315,6 @@ static void accessing() {
   CHECK(STATUS(TensorView(odd).data_as<int32_t>()) == DLRS_NDIM);
 }
 
-static void chaining() {
-  std::string order;
-  const auto note = [](void *context) { *static_cast<std::string *>(context) += "d"; };
-  {
-    Tensor t = Tensor::make<int8_t>({1});
-    t.attach([&] { order += "a"; });
-    t.attach([&] { order += "b"; });
-    t.attach([&] { order += "z"; }, DLRS_AFTER_FREE);
-    t.attach(note, &order, DLRS_BEFORE_FREE);
-    t.detach(note, &order);
-    CHECK(STATUS(t.detach(note, &order)) == DLRS_BAD_ARG);
-  }
-  CHECK(order == "baz");
-  auto owner = std::make_shared<int>(1);
-  CHECK(STATUS(Tensor().attach([owner] {})) == DLRS_NULL_ARG && owner.use_count() == 1);
-}
-
 static void converting() {
   Tensor t = Tensor::make<int64_t>({2});
   t.data_as<int64_t>()[0] = 11;
@@ -360,14 +322,14 @@ static void converting() {
   LegacyTensor legacy = std::move(t).to_legacy();
   CHECK(!t && legacy && legacy.get()->dl_tensor.ndim == 1 && legacy.numel() == 2);
   legacy.validate();
-  LegacyTensor second = legacy.clone_legacy();
+  LegacyTensor second = legacy.clone().to_legacy();
   CHECK(second.equal(legacy) && second.data() != legacy.data());
   t = std::move(second).to_versioned();
   CHECK(t && !second && t.data_as<int64_t>()[1] == 22);
   DLManagedTensor *raw = legacy.release();
   t = Tensor::from_legacy_take(raw);
   CHECK(raw == nullptr && t.data_as<int64_t>()[1] == 22);
-  t.set_flags(DLPACK_FLAG_BITMASK_READ_ONLY);
+  t = t.as_read_only();
   CHECK(t.read_only() && STATUS(std::move(t).to_legacy()) == DLRS_READ_ONLY);
   CHECK(t && t.data_as<const int64_t>()[0] == 11);  // a failure takes no ownership
   DLManagedTensorVersioned *foreign = t.release();
@@ -378,8 +340,6 @@ static void converting() {
   options.copy = 0;
   t = Tensor::import_take(foreign, &options);
   CHECK(foreign == nullptr && !t.read_only() && t.data_as<int64_t>()[1] == 22);
-  CHECK(STATUS(std::move(t).release_after(cpu(), nullptr)) == DLRS_OK && !t);
-  CHECK(dlrs_release_drain(nullptr, nullptr) == DLRS_OK);
 }
 
 static void copying() {
@@ -405,20 +365,6 @@ static void copying() {
   CHECK(a.as<int32_t, 2>()(0, 1) == 7);
   real.cast_to(a);
   CHECK(a.as<int32_t, 2>()(1, 1) == 99 && a.max_diff(b) == 0);
-  a.copy_from_bytes("\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0", 16);
-  a.copy_to_bytes(plain, sizeof plain);
-  CHECK(plain[0] == plain[3] && plain[0] != 0);
-  CHECK(STATUS(a.copy_to_bytes(plain, 15)) == DLRS_BUF_SMALL);
-  CHECK(!copy_explain(a, b).empty());
-
-  Tensor from[] = {counted({2}), counted({3})};
-  Tensor into[] = {Tensor::make<int32_t>({2}), Tensor::make<int32_t>({3})};
-  Tensor::copy_batch(from, into);
-  CHECK(into[1].span<int32_t>()[2] == 2);
-  into[1] = Tensor::make<int32_t>({4});
-  uint64_t pair = 9;
-  CHECK(STATUS(Tensor::copy_batch(from, into, {}, &pair)) == DLRS_SHAPE_MISMATCH && pair == 1);
-  CHECK(STATUS(Tensor::copy_batch(from, Span<const Tensor>(into, 1))) == DLRS_BAD_ARG);
 }
 
 static void printing() {
@@ -437,9 +383,6 @@ static void printing() {
   const std::string all =
       large.to_string(PrintOptions().with(&dlrs_print_options::threshold, 10000));
   CHECK(all.size() > 2000 && all.back() == ']');
-  CHECK(large.print(nullptr, 0) == to_string(large).size());
-  char cut[8];
-  CHECK(t.print(cut, sizeof cut) == text.size() && text.compare(0, 7, cut) == 0);
 }
 
 // A Span has the exact type: a derived type has elements of another size.
@@ -463,7 +406,6 @@ int main() {
   owning();
   wrapping();
   accessing();
-  chaining();
   converting();
   copying();
   printing();

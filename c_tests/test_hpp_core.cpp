@@ -30,7 +30,7 @@ static_assert(std::is_same_v<Tensor, nothrow::Tensor> == !DLRS_CXX_EXCEPTIONS);
 constexpr int elements[] = {1, 2, 3, 4, 5, 6};
 constexpr int64_t extents[] = {2, 3};
 static_assert(Strided<const int, 2>(elements, extents, nullptr)(1, 1) == 5);
-static_assert(Span<const int>(elements).size() == 6 && Dims(70).size() == Dims::capacity);
+static_assert(Span<const int>(elements).size() == 6);
 
 using T = nothrow::Tensor;
 
@@ -115,8 +115,6 @@ static void tensors() {
   auto legacy = std::move(brain).to_legacy(DLRS_LEGACY_COPY);
   CHECK(legacy && !brain && *legacy->numel() == 6);
   CHECK(std::move(*legacy).to_versioned()->is_own());
-  CHECK(*compact_strides<Returning>({2, 3})->data() == 3);
-  CHECK(T::copy_batch(Span<const T>(&t, 1), {}).error().status() == DLRS_BAD_ARG);
 }
 
 // What cannot be stored is unchanged: an owner that is not moved on failure.

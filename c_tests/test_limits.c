@@ -169,13 +169,10 @@ static void given_strides(void) {
     int32_t ndim = (int32_t)below(5), dim;
     DLManagedTensorVersioned *out;
     dlrs_alloc_options options = alloc_of(0, strides);
-    DLTensor like;
-    uint64_t nbytes = 0, align_bytes = 0;
     for (dim = 0; dim < ndim; ++dim) {
       shape[dim] = 1 + below(3);
       strides[dim] = below(3) ? below(20) : (int64_t)1 << below(5);
     }
-    like = t_describe(NULL, F32, ndim, shape, NULL);
     if (!distinct(ndim, shape, strides, &highest)) {
       t_result(&out);
       REFUSED(DLRS_OVERLAP_DST, 5, DLRS_FIELD_STRIDES, -1,
@@ -185,9 +182,7 @@ static void given_strides(void) {
     }
     WORKS(dlrs_tensor_new(shape, ndim, F32, CPU, &options, &out, ERR));
     for (dim = 0; dim < ndim; ++dim) { EQUAL(out->dl_tensor.strides[dim], strides[dim]); }
-    WORKS(dlrs_tensor_requirements(&like, &options, &nbytes, &align_bytes, ERR));
-    EQUAL(nbytes, 4 * (highest + 1));
-    memset(out->dl_tensor.data, 1, (size_t)nbytes); /* ASan: the gaps are accessible too */
+    memset(out->dl_tensor.data, 1, (size_t)(4 * (highest + 1))); /* ASan: the gaps are accessible too */
     dlrs_release(out);
   }
 }

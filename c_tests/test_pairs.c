@@ -204,20 +204,11 @@ static void mismatches(void) {
 /* ---- Functions of one tensor and another argument --------------------------------------------*/
 
 static DLManagedTensorVersioned *out;
-static DLManagedTensor *out_legacy;
 static char bytes[24];
 
 static int32_t o_clone(void) { return dlrs_clone(M(SRC), CPU, NULL, &out, error); }
-static int32_t o_legacy(void) {
-  DLManagedTensor legacy;
-  memset(&legacy, 0, sizeof legacy);
-  legacy.dl_tensor = *D(SRC);
-  return dlrs_clone_legacy(&legacy, CPU, NULL, &out_legacy, error);
-}
 static int32_t o_contiguous(void) { return dlrs_contiguous(M(SRC), 'F', NULL, &out, error); }
 static int32_t o_to_device(void) { return dlrs_to_device(M(SRC), CPU, 1, NULL, &out, error); }
-static int32_t o_to_bytes(void) { return dlrs_copy_to_bytes(M(SRC), bytes, 24, NULL, error); }
-static int32_t o_from_bytes(void) { return dlrs_copy_from_bytes(bytes, 24, M(SRC), NULL, error); }
 static int32_t o_fill(void) { return dlrs_fill(M(SRC), bytes, F32, NULL, error); }
 static int32_t o_fill_other(void) {
   return dlrs_fill(M(SRC), bytes, t_dtype(kDLFloat, 64, 1), NULL, error);
@@ -231,11 +222,8 @@ static void alone(void) {
     int writes, has_flags;
   } calls[] = {
       {"dlrs_clone", o_clone, 1, 0, 1},
-      {"dlrs_clone_legacy", o_legacy, 1, 0, 0},
       {"dlrs_contiguous", o_contiguous, 1, 0, 1},
       {"dlrs_to_device", o_to_device, 1, 0, 1},
-      {"dlrs_copy_to_bytes", o_to_bytes, 1, 0, 1},
-      {"dlrs_copy_from_bytes", o_from_bytes, 3, 1, 1},
       {"dlrs_fill", o_fill, 1, 1, 1},
       {"dlrs_fill", o_fill_other, 1, 1, 1},
   };
@@ -249,7 +237,6 @@ static void alone(void) {
       sprintf(context, "%s: %s", calls[i].name, f->name);
       make(&operands[SRC]);
       f->make(&operands[SRC]);
-      /* The size of plain bytes is checked before the device; it is right here. */
       refused(calls[i].name, calls[i].call, f->status, calls[i].argument, f->field, ANY);
     }
   }
@@ -268,10 +255,8 @@ static void nothing(void *context, void *data, uint64_t nbytes, uint64_t align_b
 static void elsewhere(void) {
   static char memory[4096];
   static const dlrs_allocator allocator = {sizeof allocator, memory, crooked, nothing};
-  static const int32_t sizes[] = {23, 25};
   DLManagedTensorVersioned *taken = M(SRC);
   dlrs_import_options options;
-  size_t i;
   t_context = "elsewhere";
   make(&operands[SRC]);
   /* The requested device. */
@@ -287,13 +272,6 @@ static void elsewhere(void) {
           dlrs_clone(M(SRC), t_device(99, 0), NULL, &out, ERR));
   REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_to_device(M(SRC), CPU, 2, NULL, &out, ERR));
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_contiguous(M(SRC), 'X', NULL, &out, ERR));
-  /* The number of bytes. */
-  for (i = 0; i < 2; ++i) {
-    REFUSED(sizes[i] < 24 ? DLRS_BUF_SMALL : DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
-            dlrs_copy_from_bytes(bytes, (uint64_t)sizes[i], M(SRC), NULL, ERR));
-  }
-  REFUSED(DLRS_BUF_SMALL, 3, DLRS_FIELD_NONE, -1,
-          dlrs_copy_to_bytes(M(SRC), bytes, 23, NULL, ERR));
   /* The allocator. */
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;

@@ -9,7 +9,6 @@ static void without_python(void) {
   t_tensor good;
   DLManagedTensorVersioned *versioned, *out;
   DLManagedTensor *legacy;
-  const DLPackExchangeAPI *api;
   void *object;
   dlrs_error failure;
   dlrs_py_request request;
@@ -18,7 +17,6 @@ static void without_python(void) {
   versioned = &good.managed;
   legacy = &good.legacy;
   /* The C library's dlsym keeps the text of its last failure. */
-  EQUAL(dlrs_py_error_set(&failure, NULL), DLRS_UNSUPPORTED);
   memset(&request, 0, sizeof request);
   request.struct_size = sizeof request;
   t_watch(&good, sizeof good);
@@ -26,15 +24,12 @@ static void without_python(void) {
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
   t_result(&object);
-  t_result(&api);
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_take(&versioned, &object, ERR));
   CHECK(strstr(t_error.message, "there is no Python in this process") != NULL);
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_legacy_take(&legacy, &object, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_consume(SOME_OBJECT, 0, &out, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_export(versioned, NULL, &object, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, &out, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set(&failure, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_exchange_api_from_type(SOME_OBJECT, &api, ERR));
   t_watch(&request, sizeof request);
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_request_parse(NULL, 0, NULL, &request, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
@@ -54,14 +49,12 @@ static void nulls(void) {
   t_tensor good;
   DLManagedTensorVersioned *versioned, *none = NULL, *out;
   DLManagedTensor *legacy, *no_legacy = NULL;
-  const DLPackExchangeAPI *api;
   void *object;
   t_make(&good);
   versioned = &good.managed;
   legacy = &good.legacy;
   t_result(&out);
   t_result(&object);
-  t_result(&api);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(NULL, &object, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(&none, &object, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_capsule_new_take(&versioned, NULL, ERR));
@@ -75,9 +68,6 @@ static void nulls(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_export(versioned, NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_import(NULL, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_error_set(NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_exchange_api_from_type(NULL, &api, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_exchange_api_from_type(SOME_OBJECT, NULL, ERR));
   t_unwatch();
 }
 
@@ -255,127 +245,9 @@ static void streams(void) {
 
 /* ---- Notations ------------------------------------------------------------------------------*/
 
-/* Texts are for little-endian machines; this one is for the current machine. */
-static const char *here(const char *text) {
-  static char swapped[16];
-  if (!dlrs_abi_layout()->big_endian) return text;
-  strncpy(swapped, text, sizeof swapped - 1);
-  if (*text == '<') *swapped = '>';
-  if (*text == '>' || *text == '!') *swapped = '<';
-  return swapped;
-}
-
-static void reads(int32_t notation, const char *text, DLDataType want) {
-  DLDataType got = t_dtype(99, 99, 99);
-  text = here(text);
-  t_context = text;
-  WORKS(dlrs_dtype_parse_as(text, strlen(text), notation, &got, ERR));
-  EQUAL(got.code, want.code);
-  EQUAL(got.bits, want.bits);
-  EQUAL(got.lanes, want.lanes);
-}
-
-static void read_refused(int32_t notation, const char *text, int32_t status) {
-  DLDataType got = t_dtype(99, 99, 99);
-  text = here(text);
-  t_context = text;
-  REFUSED(status, 1, ANY, -1, dlrs_dtype_parse_as(text, strlen(text), notation, &got, ERR));
-  EQUAL(got.code, 99);
-}
-
-/* Formatted, and parsed again. */
-static void both(int32_t notation, const char *text, DLDataType dtype) {
-  char buffer[16];
-  size_t nbytes = 99;
-  reads(notation, text, dtype);
-  WORKS(dlrs_dtype_format_as(dtype, notation, buffer, sizeof buffer, &nbytes, ERR));
-  CHECK(strcmp(buffer, here(text)) == 0);
-  EQUAL(nbytes, strlen(text));
-}
-
-static void notations(void) {
-  static const int bits[] = {8, 16, 32, 64};
-  static const char *const signed_pep3118[] = {"b", "h", "i", "q"};
-  static const char *const unsigned_pep3118[] = {"B", "H", "I", "Q"};
-  static const char *const signed_typestr[] = {"|i1", "<i2", "<i4", "<i8"};
-  static const char *const unsigned_typestr[] = {"|u1", "<u2", "<u4", "<u8"};
-  static const char *const signed_arrow[] = {"c", "s", "i", "l"};
-  static const char *const unsigned_arrow[] = {"C", "S", "I", "L"};
-  static const char *const floats[3][3] = {
-      {"e", "<f2", "e"}, {"f", "<f4", "f"}, {"d", "<f8", "g"}};
-  int long_bits = (int)sizeof(long) * 8, i;
-  for (i = 0; i < 4; ++i) {
-    both(DLRS_NOTATION_PEP3118, signed_pep3118[i], t_dtype(kDLInt, bits[i], 1));
-    both(DLRS_NOTATION_PEP3118, unsigned_pep3118[i], t_dtype(kDLUInt, bits[i], 1));
-    both(DLRS_NOTATION_TYPESTR, signed_typestr[i], t_dtype(kDLInt, bits[i], 1));
-    both(DLRS_NOTATION_TYPESTR, unsigned_typestr[i], t_dtype(kDLUInt, bits[i], 1));
-    both(DLRS_NOTATION_ARROW, signed_arrow[i], t_dtype(kDLInt, bits[i], 1));
-    both(DLRS_NOTATION_ARROW, unsigned_arrow[i], t_dtype(kDLUInt, bits[i], 1));
-  }
-  for (i = 0; i < 3; ++i) {
-    DLDataType dtype = t_dtype(kDLFloat, bits[i + 1], 1);
-    both(DLRS_NOTATION_PEP3118, floats[i][0], dtype);
-    both(DLRS_NOTATION_TYPESTR, floats[i][1], dtype);
-    both(DLRS_NOTATION_ARROW, floats[i][2], dtype);
-  }
-  both(DLRS_NOTATION_PEP3118, "Zf", t_dtype(kDLComplex, 64, 1));
-  both(DLRS_NOTATION_PEP3118, "Zd", t_dtype(kDLComplex, 128, 1));
-  both(DLRS_NOTATION_TYPESTR, "<c8", t_dtype(kDLComplex, 64, 1));
-  both(DLRS_NOTATION_TYPESTR, "<c16", t_dtype(kDLComplex, 128, 1));
-  both(DLRS_NOTATION_PEP3118, "?", t_dtype(kDLBool, 8, 1));
-  both(DLRS_NOTATION_TYPESTR, "|b1", t_dtype(kDLBool, 8, 1));
-  both(DLRS_NOTATION_ARROW, "b", t_dtype(kDLUInt, 1, 1));
-  both(DLRS_NOTATION_PEP3118, "4f", t_dtype(kDLFloat, 32, 4));
-  both(DLRS_NOTATION_PEP3118, "65535B", t_dtype(kDLUInt, 8, 65535));
-  reads(DLRS_NOTATION_PEP3118, "1f", F32);
-  reads(DLRS_NOTATION_PEP3118, "@f", F32);
-  reads(DLRS_NOTATION_PEP3118, "=f", F32);
-  reads(DLRS_NOTATION_PEP3118, "<f", F32);
-  reads(DLRS_NOTATION_PEP3118, "<4f", t_dtype(kDLFloat, 32, 4));
-  reads(DLRS_NOTATION_PEP3118, "c", t_dtype(kDLUInt, 8, 1));
-  reads(DLRS_NOTATION_PEP3118, "l", t_dtype(kDLInt, long_bits, 1));
-  reads(DLRS_NOTATION_PEP3118, "@L", t_dtype(kDLUInt, long_bits, 1));
-  reads(DLRS_NOTATION_PEP3118, "<l", t_dtype(kDLInt, 32, 1));
-  reads(DLRS_NOTATION_PEP3118, "=L", t_dtype(kDLUInt, 32, 1));
-  reads(DLRS_NOTATION_PEP3118, "n", t_dtype(kDLInt, (int)sizeof(size_t) * 8, 1));
-  reads(DLRS_NOTATION_PEP3118, "N", t_dtype(kDLUInt, (int)sizeof(size_t) * 8, 1));
-  reads(DLRS_NOTATION_PEP3118, "P", t_dtype(kDLOpaqueHandle, (int)sizeof(size_t) * 8, 1));
-  reads(DLRS_NOTATION_PEP3118, ">b", t_dtype(kDLInt, 8, 1)); /* a byte has no order */
-  reads(DLRS_NOTATION_TYPESTR, ">u1", t_dtype(kDLUInt, 8, 1));
-  reads(DLRS_NOTATION_TYPESTR, "=i2", t_dtype(kDLInt, 16, 1));
-  reads(DLRS_NOTATION_PEP3118, "F", t_dtype(kDLComplex, 64, 1));
-  reads(DLRS_NOTATION_PEP3118, "<D", t_dtype(kDLComplex, 128, 1));
-  read_refused(DLRS_NOTATION_PEP3118, ">f", DLRS_UNSUPPORTED);
-  read_refused(DLRS_NOTATION_PEP3118, "!d", DLRS_UNSUPPORTED);
-  read_refused(DLRS_NOTATION_TYPESTR, ">f4", DLRS_UNSUPPORTED);
-  read_refused(DLRS_NOTATION_PEP3118, "0f", DLRS_DTYPE_LANES);
-  read_refused(DLRS_NOTATION_PEP3118, "65536f", DLRS_DTYPE_LANES);
-  {
-    static const char *const none_pep3118[] = {"", "<", "@", "g", "Zg", "Z", "O", "s", "4s", "x",
-        "w", "u", "T{f:a:}", "(2,3)f", "ff", "f ", " f", "@@f", "<>f", "<n", "<P", "04f", "p"};
-    static const char *const none_typestr[] = {"", "f4", "|f4", "|u2", "<V2", "<M8", "<U4",
-        "|S1", "|O8", "<f", "<f3", "<f44", "<i16", "<t1", "< f4", "<4f4"};
-    static const char *const none_arrow[] = {"", "n", "u", "z", "w:4", "d:19,10", "tdD", "+l", "ee",
-        "<f", "4f"};
-    size_t k;
-    for (k = 0; k < sizeof none_pep3118 / sizeof *none_pep3118; ++k)
-      read_refused(DLRS_NOTATION_PEP3118, none_pep3118[k], DLRS_PARSE);
-    for (k = 0; k < sizeof none_typestr / sizeof *none_typestr; ++k)
-      read_refused(DLRS_NOTATION_TYPESTR, none_typestr[k], DLRS_PARSE);
-    for (k = 0; k < sizeof none_arrow / sizeof *none_arrow; ++k)
-      read_refused(DLRS_NOTATION_ARROW, none_arrow[k], DLRS_PARSE);
-  }
-  t_context = NULL;
-}
-
 static void notation_refusals(void) {
-  DLDataType dtype;
   char buffer[2];
   size_t nbytes = 0;
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_dtype_parse_as(NULL, 0, DLRS_NOTATION_ARROW, &dtype, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_dtype_parse_as("f", 1, DLRS_NOTATION_ARROW, NULL, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_dtype_parse_as("f", 1, 0, &dtype, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_dtype_parse_as("f", 1, 4, &dtype, ERR));
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_dtype_format_as(F32, 0, buffer, 2, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
           dlrs_dtype_format_as(F32, DLRS_NOTATION_ARROW, NULL, 2, NULL, ERR));
@@ -392,73 +264,6 @@ static void notation_refusals(void) {
 }
 
 /* ---- Exchange API ---------------------------------------------------------------------------*/
-
-static int no_export(void *object, DLManagedTensorVersioned **out) {
-  (void)object;
-  (void)out;
-  return -1;
-}
-static int no_import(DLManagedTensorVersioned *tensor, void **out) {
-  (void)tensor;
-  (void)out;
-  return -1;
-}
-static int no_stream(DLDeviceType device_type, int32_t device_id, void **out) {
-  (void)device_type;
-  (void)device_id;
-  *out = NULL;
-  return 0;
-}
-
-static DLPackExchangeAPI table_of(uint32_t major, DLPackExchangeAPI *older) {
-  DLPackExchangeAPI table;
-  memset(&table, 0, sizeof table);
-  table.header.version.major = major;
-  table.header.version.minor = 3;
-  table.header.prev_api = (DLPackExchangeAPIHeader *)older;
-  table.managed_tensor_allocator = dlrs_managed_tensor_allocator;
-  table.managed_tensor_from_py_object_no_sync = no_export;
-  table.managed_tensor_to_py_object_no_sync = no_import;
-  table.current_work_stream = no_stream;
-  return table;
-}
-
-static void exchange_tables(void) {
-  enum { LONG = 17 };
-  DLPackExchangeAPI one = table_of(1, NULL), two = table_of(2, &one), chain[LONG];
-  const DLPackExchangeAPI *api;
-  int i;
-  WORKS(dlrs_exchange_api_find(&one.header, 1, &api, ERR));
-  CHECK(api == &one);
-  WORKS(dlrs_exchange_api_find(&two.header, 1, &api, ERR));
-  CHECK(api == &one);
-  WORKS(dlrs_exchange_api_find(&two.header, 2, &api, ERR));
-  CHECK(api == &two);
-  t_result(&api);
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_exchange_api_find(&two.header, 3, &api, ERR));
-  EQUAL(t_error.value, 2);
-  two.header.prev_api = &two.header; /* a cycle */
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_exchange_api_find(&two.header, 1, &api, ERR));
-  two.header.prev_api = (DLPackExchangeAPIHeader *)((char *)&one + 1);
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1, dlrs_exchange_api_find(&two.header, 1, &api, ERR));
-  for (i = 0; i < LONG; ++i) chain[i] = table_of((uint32_t)(LONG - i), i + 1 < LONG ? &chain[i + 1] : NULL);
-  REFUSED(DLRS_VERSION, 1, ANY, -1, dlrs_exchange_api_find(&chain[0].header, 1, &api, ERR));
-  t_unwatch();
-  WORKS(dlrs_exchange_api_find(&chain[1].header, 1, &api, ERR));
-  CHECK(api == &chain[LONG - 1]);
-  t_result(&api);
-  for (i = 0; i < 4; ++i) {
-    one = table_of(1, NULL);
-    if (i == 0) one.managed_tensor_allocator = NULL;
-    if (i == 1) one.managed_tensor_from_py_object_no_sync = NULL;
-    if (i == 2) one.managed_tensor_to_py_object_no_sync = NULL;
-    if (i == 3) one.current_work_stream = NULL;
-    REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_OPTION, -1, dlrs_exchange_api_find(&one.header, 1, &api, ERR));
-  }
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_exchange_api_find(NULL, 1, &api, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_exchange_api_find(&one.header, 1, NULL, ERR));
-  t_unwatch();
-}
 
 typedef struct {
   int calls;
@@ -535,9 +340,7 @@ int main(void) {
   bindings();
   options();
   streams();
-  notations();
   notation_refusals();
   allocator(); /* after one call, a program that loads the library late also has its address */
-  exchange_tables();
   return t_close();
 }

@@ -54,7 +54,7 @@ static void wrapped_products(void) {
 }
 
 static void sizes(void) {
-  int64_t numel = 0, low = 77, high = 77;
+  int64_t numel = 0;
   uint64_t nbytes = 0;
   int32_t aligned = 77;
   layout(2, 3, 3, 1);
@@ -62,11 +62,7 @@ static void sizes(void) {
   EQUAL(numel, 6);
   WORKS(dlrs_nbytes(bare, 0, &nbytes, ERR));
   EQUAL(nbytes, 24);
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == 0 && high == 24);
   layout(2, 3, -10, 2);
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == -40 && high == 20);
   WORKS(dlrs_nbytes(bare, 0, &nbytes, ERR));
   EQUAL(nbytes, 24);
   bare->dtype = t_dtype(kDLUInt, 1, 1);
@@ -75,22 +71,12 @@ static void sizes(void) {
   EQUAL(nbytes, 2);
   WORKS(dlrs_nbytes(bare, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, &nbytes, ERR));
   EQUAL(nbytes, 9);
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == 0 && high == 2);
-  layout(3, 3, 3, -1); /* bits -2 to 7 */
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == -1 && high == 1);
-  layout(3, 3, -3, -3); /* bits -12 to 1 */
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == -2 && high == 1);
   bare->dtype = F32;
   bare->ndim = 0;
   WORKS(dlrs_numel(bare, &numel, ERR));
   EQUAL(numel, 1);
   bare->ndim = 2;
   layout(0, 3, 3, 1);
-  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
-  CHECK(low == 0 && high == 0);
   bare->data = (char *)t_guard() + 1;
   WORKS(dlrs_is_aligned(bare, 256, &aligned, ERR));
   EQUAL(aligned, 1); /* vacuously true for empty tensors */
@@ -149,13 +135,8 @@ static void refuses(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_span(NULL, 0, &low, &high, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_span(bare, 0, NULL, &high, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_span(bare, 0, &low, NULL, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1,
           dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 4, ANY, -1,
-          dlrs_span(bare, 0, &low, (int64_t *)((char *)t_guard() + 2), ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
     REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
   }

@@ -157,13 +157,6 @@ static void use_new_like(void) {
   }
   dlrs_release(tensor);
 }
-static void use_from_bytes(void) {
-  t_tensor good;
-  DLManagedTensorVersioned *tensor;
-  t_make(&good);
-  made(dlrs_tensor_from_bytes(good.values, 24, &good.managed.dl_tensor, NULL, &tensor, NULL));
-  dlrs_release(tensor);
-}
 static void use_clone(void) {
   DLManagedTensorVersioned *tensor = fresh(), *copy;
   if (tensor && made(dlrs_clone(tensor, where(), NULL, &copy, NULL))) dlrs_release(copy);
@@ -235,7 +228,6 @@ typedef struct user {
 static const user users[] = {
     {"new", use_new},
     {"new_like", use_new_like},
-    {"from_bytes", use_from_bytes},
     {"clone", use_clone},
     {"contiguous", use_contiguous},
     {"to_device", use_to_device},
@@ -344,7 +336,6 @@ static void many(void) {
     newer.table = backends[1];
     snprintf(name, sizeof name, "number %d", i);
     newer.table.name = name;
-    newer.table.memory_info = NULL;
     newer.table.context = &sources[i % 4];
     newer.table.struct_size = (uint32_t)(sizeof newer.table + (size_t)i);
     WORKS(dlrs_backend_set(kDLMAIA, &newer.table, NULL, ERR));

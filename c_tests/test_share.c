@@ -30,7 +30,6 @@ static void references(void) {
   EQUAL(freed, 1);
   EQUAL(dlrs_is_own(foreign), 0);
   EQUAL(dlrs_ref_count(foreign), 0);
-  CHECK(dlrs_get_user_data(foreign) == NULL);
   t_watch(&good, sizeof good);
   t_result(&out);
   REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_retain(foreign, &out, ERR));
@@ -83,27 +82,10 @@ static void flags(void) {
   REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_set_flags(&good.managed, 0, 0, ERR));
 }
 
-static void user_data(void) {
-  DLManagedTensorVersioned *tensor = fresh();
-  t_tensor good;
-  int mine;
-  t_make(&good);
-  CHECK(dlrs_get_user_data(tensor) == NULL);
-  WORKS(dlrs_set_user_data(tensor, &mine, ERR));
-  CHECK(dlrs_get_user_data(tensor) == &mine);
-  WORKS(dlrs_set_user_data(tensor, NULL, ERR));
-  CHECK(dlrs_get_user_data(tensor) == NULL);
-  dlrs_release(tensor);
-  CHECK(dlrs_get_user_data(NULL) == NULL);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_set_user_data(NULL, &mine, ERR));
-  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_set_user_data(&good.managed, &mine, ERR));
-}
-
 int main(void) {
   EQUAL(dlrs_is_own(NULL), 0);
   EQUAL(dlrs_ref_count(NULL), 0);
   references();
   flags();
-  user_data();
   return t_close();
 }

@@ -262,28 +262,9 @@ static void copies_described(void *argument) {
   c->status = dlrs_copy_desc(&c->p->src.dl_tensor, 0, &c->p->dst.dl_tensor, 0, &c->options, &c->error);
 }
 
-static void copies_from_bytes(void *argument) {
-  call *c = (call *)argument;
-  c->status = dlrs_copy_from_bytes(c->p->dense, c->p->dense_nbytes, &c->p->dst, &c->options, &c->error);
-}
-
-static void copies_to_bytes(void *argument) {
-  call *c = (call *)argument;
-  c->status = dlrs_copy_to_bytes(&c->p->src, c->bytes, c->p->dense_nbytes, &c->options, &c->error);
-}
-
 static void clones(void *argument) {
   call *c = (call *)argument;
   c->status = dlrs_clone(&c->p->src, CPU, &c->options, &c->made, &c->error);
-}
-
-static void clones_legacy(void *argument) {
-  call *c = (call *)argument;
-  DLManagedTensor legacy, *made = NULL;
-  memset(&legacy, 0, sizeof legacy);
-  legacy.dl_tensor = c->p->src.dl_tensor;
-  c->status = dlrs_clone_legacy(&legacy, CPU, &c->options, &made, &c->error);
-  if (c->status == DLRS_OK) c->status = dlrs_from_legacy_take(&made, 0, &c->made, &c->error);
 }
 
 static void imports(void *argument) {
@@ -330,8 +311,8 @@ static void goes_to_device(void *argument) {
   c->status = dlrs_to_device(&c->p->src, CPU, 1, &c->options, &c->made, &c->error);
 }
 
-/* A function's use of a pair: writes its destination, creates a tensor, fills bytes, or reads. */
-typedef enum effect { WRITES, MAKES, TO_BYTES, LOOKS } effect;
+/* A function's use of a pair: writes its destination, creates a tensor, or reads. */
+typedef enum effect { WRITES, MAKES, LOOKS } effect;
 
 /* The maximum stack use of each function. */
 static struct function {
@@ -344,10 +325,7 @@ static struct function {
     {"dlrs_copy", copies, WRITES, 0, ""},
     {"dlrs_copy_desc", copies_described, WRITES, 0, ""},
     {"dlrs_copy_batch", copies_two, WRITES, 0, ""},
-    {"dlrs_copy_from_bytes", copies_from_bytes, WRITES, 0, ""},
-    {"dlrs_copy_to_bytes", copies_to_bytes, TO_BYTES, 0, ""},
     {"dlrs_clone", clones, MAKES, 0, ""},
-    {"dlrs_clone_legacy", clones_legacy, MAKES, 0, ""},
     {"dlrs_contiguous", makes_contiguous, MAKES, 0, ""},
     {"dlrs_to_device", goes_to_device, MAKES, 0, ""},
     {"dlrs_import_take", imports, MAKES, 0, ""},
@@ -405,7 +383,6 @@ static void run_pair(pair *p) {
       if (f->work == imports && c.status == DLRS_SUBBYTE) continue; /* rows in mid-byte */
       if (!EQUAL(c.status, DLRS_OK)) continue;
       if (f->does == MAKES) check_made(p, c.made);
-      if (f->does == TO_BYTES) CHECK(memcmp(bytes, p->dense, p->dense_nbytes) == 0);
       if (f->does == WRITES) CHECK(memcmp(p->target, p->expected, p->target_nbytes) == 0);
       if (f->work == compares) EQUAL(c.answer, 1);
     }

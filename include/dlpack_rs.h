@@ -425,19 +425,6 @@ DLRS_API uint32_t dlrs_version(void);
  */
 DLRS_API const char *dlrs_version_string(void);
 
-/**
- * Return the newest DLPack version that the library supports: that of its own tensors.
- *
- * Ownership: none.
- * Errors:    none.
- * Threads:   any.
- * Source:    DLPACK_MAJOR_VERSION and DLPACK_MINOR_VERSION of dlpack.h.
- *
- * Safety:
- * None.
- */
-DLRS_API DLPackVersion dlrs_dlpack_version(void);
-
 /* ---------------------------------------------------------------------------------------------
  * The layout of DLPack's structs as this library was compiled, for callers that do not compile
  * this header: ctypes, cffi, another compiler, CI.
@@ -649,56 +636,9 @@ dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
                                  dlrs_error *error);
 
 /**
- * Compute how much memory the data of a tensor needs, without allocating it.
- *
- * Shape:     the prototype's; its data, strides and byte_offset are never read.
- * Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, gaps
- *            included; *align_bytes the alignment of its data.
- * Device:    only checked to be legal.
- * Ownership: nothing is kept.
- * Flags:     options->flags decides between packed and padded.
- * Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
- * Threads:   any.
- * Source:    the padded size is GetDataSize of dlpack.h; the packed one counts bits.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_tensor_requirements(const DLTensor *prototype,
-                                     const dlrs_alloc_options *options,
-                                     uint64_t *nbytes,
-                                     uint64_t *align_bytes,
-                                     dlrs_error *error);
-
-/**
- * Allocate a CPU tensor like another and copy bytes into it.
- *
- * Shape:     the prototype's; its data, strides and byte_offset are never read.
- * Bytes:     nbytes must be exactly that of dlrs_tensor_requirements; the bytes are copied.
- * Device:    the prototype's, which must be the CPU.
- * Ownership: as dlrs_tensor_new; bytes is only read.
- * Flags:     IS_COPIED, and as in options.
- * Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
- *            DLRS_BAD_ARG: nbytes is not the size needed.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; `bytes` holds `nbytes` bytes.
- */
-DLRS_API
-dlrs_status dlrs_tensor_from_bytes(const void *bytes,
-                                   uint64_t nbytes,
-                                   const DLTensor *prototype,
-                                   const dlrs_alloc_options *options,
-                                   DLManagedTensorVersioned **out,
-                                   dlrs_error *error);
-
-/**
  * Set the allocator of new tensors of a device type, for the whole process.
  *
- * Bytes:     the allocator receives the values of dlrs_tensor_requirements.
+ * Bytes:     the allocator receives the size and the alignment of the data.
  * Device:    any known type, the CPU included.
  * Ownership: *allocator is copied during the call and the copy never freed: reuse one struct
  *            instead of setting new ones. Its functions and context must stay valid until another
@@ -1003,37 +943,6 @@ dlrs_status dlrs_set_flags(DLManagedTensorVersioned *tensor,
                            uint64_t clear,
                            dlrs_error *error);
 
-/**
- * Store a pointer of the caller in a tensor of this library.
- *
- * Ownership: the pointer is only stored, never dereferenced or freed; attach a callback to free
- *            it.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
- * Threads:   any; the pointer is replaced atomically.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_set_user_data(DLManagedTensorVersioned *tensor,
-                               void *user_data,
-                               dlrs_error *error);
-
-/**
- * Return the pointer that dlrs_set_user_data stored in a tensor.
- *
- * Ownership: as the caller arranged.
- * Errors:    none: NULL when none was stored, for NULL, and for a tensor that was not made here.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
-
 /* ---------------------------------------------------------------------------------------------
  * Deleter chains.
  */
@@ -1106,8 +1015,7 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
  * library; dlrs_import_take boxes others.
  *
  * Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
- * and makes one tensor; dlrs_view_apply_desc does the same for any bare DLTensor, with shape and
- * strides in the caller's arrays, and allocates nothing.
+ * and makes one tensor.
  *
  * Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
  * with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
@@ -1209,35 +1117,6 @@ dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
                             uint64_t count,
                             DLManagedTensorVersioned **out,
                             dlrs_error *error);
-
-/**
- * Compute a view of a bare tensor by several steps, in the caller's memory.
- *
- * Shape:     the result of the steps. out->shape and out->strides are arrays of the caller with
- *            room for out->ndim values each; the other members of *out are not read.
- * Bytes:     as dlrs_view_apply.
- * Device:    base's.
- * Ownership: nothing is allocated or kept alive: the view is valid as long as base is. out may be
- *            base, and its arrays base's.
- * Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
- *            of the view.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its
- *            arrays, out_flags. DLRS_BUF_SMALL: out->ndim is below the view's.
- *            The rest as dlrs_view_apply. On any error nothing is written.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; arrays of `*out` are writable.
- */
-DLRS_API
-dlrs_status dlrs_view_apply_desc(const DLTensor *base,
-                                 uint64_t base_flags,
-                                 const dlrs_view_step *steps,
-                                 uint64_t count,
-                                 DLTensor *out,
-                                 uint64_t *out_flags,
-                                 dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Views: selecting elements along an axis.
@@ -1401,7 +1280,7 @@ dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
  *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
- * Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
+ * Source:    the transpose of NumPy, permute of torch.
  *
  * Safety:
  * See the preface.
@@ -1563,7 +1442,7 @@ dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
  *            change.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
- * Source:    the broadcast_to of NumPy, expand of torch; see dlrs_broadcast_shapes.
+ * Source:    the broadcast_to of NumPy, expand of torch.
  *
  * Safety:
  * See the preface.
@@ -1778,30 +1657,6 @@ dlrs_status dlrs_is_aligned(const DLTensor *tensor,
                             int32_t *out,
                             dlrs_error *error);
 
-/**
- * Compute the range of bytes that a tensor uses, relative to its first element.
- *
- * Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
- *            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
- * Device:    any whose data is an address.
- * Ownership: unchanged.
- * Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
- *            DLRS_UNSUPPORTED: data is an opaque handle.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_span(const DLTensor *tensor,
-                      uint64_t flags,
-                      int64_t *low,
-                      int64_t *high,
-                      dlrs_error *error);
-
 /* ---------------------------------------------------------------------------------------------
  * Queries on shared memory.
  */
@@ -1862,26 +1717,6 @@ dlrs_status dlrs_may_overlap(const DLTensor *a,
                              uint64_t b_flags,
                              int32_t *out,
                              dlrs_error *error);
-
-/**
- * Return whether two managed tensors keep the same owner of memory alive.
- *
- * Bytes:     elements are not compared: see dlrs_may_overlap.
- * Ownership: unchanged. *out is 1 when views and boxes of both have the same tensor at their base,
- *            else 0. A tensor that was not made here is its own base.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
- *            error *out is not modified.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_same_storage(const DLManagedTensorVersioned *a,
-                              const DLManagedTensorVersioned *b,
-                              int32_t *out,
-                              dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Shapes and strides.
@@ -1962,49 +1797,6 @@ dlrs_status dlrs_strides_to_bytes(const int64_t *shape,
                                   uint32_t itemsize,
                                   int64_t *byte_strides,
                                   dlrs_error *error);
-
-/**
- * Compute the shape to which two tensors broadcast.
- *
- * Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
- *            For more than two shapes call it again with the result, which may be in a.
- * Ownership: shape is an array of the caller with room for the larger ndim; it may be a or b.
- * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
- *            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
- *            On any error nothing is written.
- * Threads:   any.
- * Source:    the array API standard, "Broadcasting".
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_broadcast_shapes(const int64_t *a,
-                                  int32_t a_ndim,
-                                  const int64_t *b,
-                                  int32_t b_ndim,
-                                  int64_t *shape,
-                                  int32_t *ndim,
-                                  dlrs_error *error);
-
-/**
- * Compute the order of the axes of a tensor in memory, outermost first.
- *
- * Shape:     axes[0] is the axis with the largest stride, ignoring signs; equal strides keep their
- *            order. dlrs_view_permute with the result is row-major.
- * Ownership: axes is an array of the caller with room for the tensor's ndim.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
- *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
- * Threads:   any.
- * Source:    order 'K' of NumPy, dim_order of torch.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_stride_order(const DLTensor *tensor,
-                              int64_t *axes,
-                              dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Validation.
@@ -2248,12 +2040,6 @@ struct dlrs_backend {
                          void *event,
                          int32_t *out_done,
                          dlrs_fault *fault);
-  /** Free and total bytes. */
-  int32_t (*memory_info)(void *context,
-                         DLDevice device,
-                         uint64_t *out_free_nbytes,
-                         uint64_t *out_total_nbytes,
-                         dlrs_fault *fault);
   /** The kind of memory of an address, and its allocation (NULL and 0 when not known). */
   int32_t (*pointer)(void *context,
                      const void *data,
@@ -2261,21 +2047,6 @@ struct dlrs_backend {
                      void **out_base,
                      uint64_t *out_nbytes,
                      dlrs_fault *fault);
-  /** Whether a device can access the memory of another one of the table: 0 no, 1 yes, 2 enabled. */
-  int32_t (*peer_access)(void *context,
-                         DLDevice device,
-                         DLDevice peer,
-                         int32_t *out,
-                         dlrs_fault *fault);
-  /**
-   * Enables (`enabled` 1) or disables (0) a device's access to the memory of another one. No
-   * change is no failure.
-   */
-  int32_t (*peer_access_set)(void *context,
-                             DLDevice device,
-                             DLDevice peer,
-                             int32_t enabled,
-                             dlrs_fault *fault);
 };
 
 /**
@@ -2324,22 +2095,6 @@ struct dlrs_pointer_info {
   /** Size of that allocation in bytes; 0 when the driver does not report it. */
   uint64_t nbytes;
 };
-
-/**
- * Return whether the CPU can access the memory of a device by its address: 1 if so.
- *
- * Device:    CPU, CUDAHost, ROCMHost, CUDAManaged and TPUHost; 0 for any other number. For managed
- *            memory that kernels write, the caller waits for their stream.
- * Ownership: nothing is kept.
- * Errors:    none.
- * Threads:   any.
- * Source:    DLDeviceType in dlpack.h.
- *
- * Safety:
- * None.
- */
-DLRS_API
-int32_t dlrs_device_is_host(DLDevice device);
 
 /**
  * Count the devices of a type; this loads the driver, if it was not loaded yet.
@@ -2429,26 +2184,6 @@ dlrs_status dlrs_mem_free(DLDevice device,
                           uint64_t nbytes,
                           uint64_t align_bytes,
                           void *stream,
-                          dlrs_error *error);
-
-/**
- * Return how much memory a device has, free and in total.
- *
- * Bytes:     *out_free and *out_total; NULL where not wanted.
- * Device:    any whose backend reports it.
- * Ownership: unchanged.
- * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
- *            report it. Classes 5 and 6: its driver.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_mem_info(DLDevice device,
-                          uint64_t *out_free,
-                          uint64_t *out_total,
                           dlrs_error *error);
 
 /**
@@ -2819,54 +2554,6 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
  */
 DLRS_API dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
 
-/**
- * Return whether a device can read and write the memory of another one directly.
- *
- * Device:    both of one backend; devices of two backends cannot access each other.
- * Ownership: *out is 0: no; 1: possible; 2: enabled, by dlrs_peer_access_set in this process or
- *            found to be. Drivers do not report what other libraries enabled. A device can access
- *            its own memory. On error *out is 0.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
- *            or peer. DLRS_UNSUPPORTED: the backend does not report it, as for host memory.
- *            Classes 5 and 6: its driver.
- * Threads:   any.
- * Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_peer_access_query(DLDevice device,
-                                   DLDevice peer,
-                                   int32_t *out,
-                                   dlrs_error *error);
-
-/**
- * Enable or disable direct access of a device to the memory of another one, for the process.
- *
- * Copies between the two are then direct, and the caller's kernels on the one may use addresses of
- * the other. The library never enables it by itself: every later allocation of the peer is mapped
- * for the device too, and takes longer.
- *
- * Device:    both of one backend; CUDA's primary contexts. One direction only. The driver's memory
- *            pools and memory mapped by hand need the driver's own calls.
- * Ownership: enabled is 1, or 0 to disable; no change is no failure.
- * Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
- *            the two have no connection or different backends, or device is peer and enabled 0.
- *            DLRS_UNSUPPORTED: the backend cannot, as for host memory. Classes 5 and 6: its
- *            driver.
- * Threads:   any; not while work needs the access that is disabled.
- * Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
- *
- * Safety:
- * See the preface; to disable: no work that needs it is pending.
- */
-DLRS_API
-dlrs_status dlrs_peer_access_set(DLDevice device,
-                                 DLDevice peer,
-                                 int32_t enabled,
-                                 dlrs_error *error);
-
 /* ---------------------------------------------------------------------------------------------
  * Copies.
  */
@@ -3087,28 +2774,6 @@ dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
                        dlrs_error *error);
 
 /**
- * Copy a legacy tensor into a new, compact, row-major legacy tensor.
- *
- * Shape:     as dlrs_clone.
- * Bytes:     as dlrs_clone.
- * Device:    from any to any, as dlrs_copy.
- * Ownership: the caller owns *out; nothing of src is kept.
- * Flags:     a legacy struct has none.
- * Errors:    as dlrs_clone.
- * Threads:   as dlrs_copy.
- * Source:    this library, for consumers that know only the legacy struct.
- *
- * Safety:
- * See the preface; no other thread writes the elements of src meanwhile.
- */
-DLRS_API
-dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
-                              DLDevice device,
-                              const dlrs_copy_options *options,
-                              DLManagedTensor **out,
-                              dlrs_error *error);
-
-/**
  * Return a tensor that is dense in a memory order: the tensor itself, or a dense copy.
  *
  * Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
@@ -3327,7 +2992,7 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
 #endif  /* DLRS_NO_CAST */
 
 /* ---------------------------------------------------------------------------------------------
- * Batched copies, and copies from and to plain bytes.
+ * Batched copies.
  */
 
 /**
@@ -3358,55 +3023,6 @@ dlrs_status dlrs_copy_batch(uint64_t n,
                             const dlrs_copy_options *options,
                             uint64_t *failed,
                             dlrs_error *error);
-
-/**
- * Copy plain bytes into the elements of a tensor.
- *
- * Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
- * Bytes:     nbytes must be that of dlrs_nbytes for flags 0: sub-byte elements are packed in the
- *            bytes also when dst is padded. Native byte order. NULL is allowed when nbytes is 0.
- * Device:    dst accessible by the CPU: CPU, pinned, managed.
- * Ownership: unchanged; the bytes are not kept.
- * Flags:     dst must not be READ_ONLY. No flag is changed.
- * Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
- *            DLRS_BAD_ARG: nbytes is too large. On any error nothing has been written.
- * Threads:   as dlrs_copy.
- * Source:    this library.
- *
- * Safety:
- * See the preface; no other thread writes the bytes or accesses the elements of dst meanwhile.
- */
-DLRS_API
-dlrs_status dlrs_copy_from_bytes(const void *bytes,
-                                 uint64_t nbytes,
-                                 DLManagedTensorVersioned *dst,
-                                 const dlrs_copy_options *options,
-                                 dlrs_error *error);
-
-/**
- * Copy the elements of a tensor into plain bytes.
- *
- * Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
- * Bytes:     nbytes is the capacity; as many as dlrs_nbytes returns for flags 0 are written:
- *            sub-byte elements are packed also when src is padded, and unused bits of the last
- *            byte are 0. Native byte order. NULL is allowed when nbytes is 0.
- * Device:    src accessible by the CPU: CPU, pinned, managed.
- * Ownership: unchanged.
- * Flags:     only IS_SUBBYTE_TYPE_PADDED is used.
- * Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
- *            On any error nothing has been written.
- * Threads:   as dlrs_copy.
- * Source:    this library.
- *
- * Safety:
- * See the preface; no other thread writes the elements of src or accesses the bytes meanwhile.
- */
-DLRS_API
-dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
-                               void *bytes,
-                               uint64_t nbytes,
-                               const dlrs_copy_options *options,
-                               dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Names of dtypes and devices.
@@ -3472,29 +3088,6 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
                               dlrs_error *error);
 
 /**
- * Parse the name of a device, such as "cpu", "cuda:1" or "rocm_host".
- *
- * Bytes:     nbytes bytes of text are read; no NUL is needed.
- * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
- *            DLRS_BAD_ARG: nbytes exceeds the address space.
- *            DLRS_PARSE: not a name; value is the index of the byte at fault.
- *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
- *            On any error *out is not modified.
- * Threads:   any; independent of the locale.
- * Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0.
- *            Unknown types are written "unknown(type=99):0".
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_device_parse(const char *text,
-                              size_t nbytes,
-                              DLDevice *out,
-                              dlrs_error *error);
-
-/**
  * Write the name of a device.
  *
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
@@ -3505,8 +3098,7 @@ dlrs_status dlrs_device_parse(const char *text,
  *            DLRS_BAD_ARG: capacity exceeds the address space.
  *            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
  * Threads:   any; independent of the locale.
- * Source:    see dlrs_device_parse, which accepts every name written here, except an ordinal that
- *            the type cannot have ("cpu:2").
+ * Source:    the names of torch and JAX.
  *
  * Safety:
  * See the preface.
@@ -3610,31 +3202,6 @@ enum dlrs_notation {
 };
 
 /**
- * Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
- *
- * Bytes:     nbytes bytes of text are read; no NUL is needed.
- * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
- *            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
- *            DLRS_PARSE: not a dtype of DLPack; value is the index of the byte at fault.
- *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: 0 or too many.
- *            On any error *out is not modified.
- * Threads:   any; independent of the locale.
- * Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
- *            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
- *            booleans "b" are uint1.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_dtype_parse_as(const char *text,
-                                size_t nbytes,
-                                int32_t notation,
-                                DLDataType *out,
-                                dlrs_error *error);
-
-/**
  * Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
  *
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
@@ -3646,7 +3213,7 @@ dlrs_status dlrs_dtype_parse_as(const char *text,
  *            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
  *            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
  * Threads:   any; independent of the locale.
- * Source:    see dlrs_dtype_parse_as, which accepts every text written here.
+ * Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
  *
  * Safety:
  * See the preface.
@@ -3703,7 +3270,7 @@ dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
 
 #ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
- * DLPack's C exchange API: the allocator of this library, and tables of frameworks.
+ * DLPack's C exchange API: the allocator of this library.
  */
 
 /**
@@ -3727,46 +3294,6 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
                                   DLManagedTensorVersioned **out,
                                   void *error_ctx,
                                   dlrs_set_error_fn SetError);
-
-/**
- * Find the table of a major version in a framework's exchange API.
- *
- * Ownership: *out is the framework's own static table.
- * Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
- *            dltensor_from_py_object_no_sync may be.
- *            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
- *            among the first 16; value is the newest. *out is then NULL.
- * Threads:   any; needs no Python.
- * Source:    DLPackExchangeAPIHeader in dlpack.h: prev_api leads to older majors.
- *
- * Safety:
- * `header` is the head of a chain of live tables.
- */
-DLRS_API
-dlrs_status dlrs_exchange_api_find(const DLPackExchangeAPIHeader *header,
-                                   uint32_t major,
-                                   const DLPackExchangeAPI **out,
-                                   dlrs_error *error);
-
-/**
- * Find the exchange API of a Python type, in the major version that this library supports.
- *
- * Ownership: *out is the framework's own static table.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: type or out.
- *            DLRS_UNSUPPORTED: the type has no `__dlpack_c_exchange_api__`; no Python, as
- *            dlrs_py_capsule_new_take.
- *            DLRS_CALLBACK: Python raised an exception, which stays set.
- *            what dlrs_exchange_api_find reports. *out is then NULL.
- * Threads:   attached to Python.
- * Source:    dlpack.h 1.3: a capsule named "dlpack_exchange_api" on the type.
- *
- * Safety:
- * `type` is a live Python type.
- */
-DLRS_API
-dlrs_status dlrs_exchange_api_from_type(void *type,
-                                        const DLPackExchangeAPI **out,
-                                        dlrs_error *error);
 #endif  /* DLRS_NO_PYTHON */
 
 #ifndef DLRS_NO_PYTHON
@@ -3941,7 +3468,7 @@ struct dlrs_py_request {
  *            the legacy struct lacks the flag; a copy can be legacy. DLRS_DEVICE_TYPE,
  *            DLRS_UNSUPPORTED: no backend can copy so, or has streams. DLRS_NOMEM: no memory;
  *            DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver. DLRS_CALLBACK: Python
- *            raised an exception, which stays set; dlrs_py_error_set raises one for every other
+ *            raised an exception, which stays set; dlrs_py_error_set_as raises one for every other
  *            failure.
  * Threads:   attached to Python.
  * Source:    the array API standard's `__dlpack__`.
@@ -4001,8 +3528,8 @@ struct dlrs_py_import_options {
   /** Must be 0. */
   uint32_t reserved;
   /**
-   * `device` of a from_dlpack, a Python object: a pair of integers, or a name as for
-   * dlrs_device_parse; NULL and None leave dl_device.
+   * `device` of a from_dlpack, a Python object: a pair of integers, or a name such as
+   * "cuda:1"; NULL and None leave dl_device.
    */
   void *device;
   /**
@@ -4212,34 +3739,20 @@ struct dlrs_py_error_options {
 };
 
 /**
- * Raise the Python exception for a failure.
+ * Raise the Python exception for a failure, with a framework's kinds and prefix, if any.
  *
- * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
- *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
- *            already set, that one stays. The kinds are those of dlrs_error_forward.
- * Threads:   attached to Python.
- * Source:    the array API standard requires BufferError for data that cannot be exported.
- *
- * Safety:
- * `failure` was filled by a function of this library, with its full `struct_size`.
- */
-DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
-
-/**
- * Raise the Python exception for a failure, with a framework's kinds and prefix.
- *
- * Ownership: nothing is kept.
+ * Ownership: nothing is kept. NULL options are those of dlrs_error_forward.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
  *            DLRS_STRUCT_SIZE: failure is too short to contain a message; options. DLRS_BAD_ARG:
  *            the matching kind is no built-in exception; none is then set. DLRS_UNSUPPORTED: as
  *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
- *            already set, that one stays. NULL options are dlrs_py_error_set.
+ *            already set, that one stays.
  * Threads:   attached to Python.
  * Source:    the array API standard leaves most exceptions to each framework.
  *
  * Safety:
- * As dlrs_py_error_set; the texts of options end with NUL.
+ * `failure` was filled by a function of this library, with its full `struct_size`; the texts of
+ * options end with NUL.
  */
 DLRS_API
 dlrs_status dlrs_py_error_set_as(const dlrs_error *failure,

@@ -69,13 +69,6 @@ ResultOf<M, std::string> text(F &&write) {
   });
   return std::move(text).value_or("");  // cannot fail
 }
-/// A dtype in one of DLRS_NOTATION_...: of the buffer protocol, the array interface, or Arrow.
-template <class M = DefaultMode>
-ResultOf<M, std::string> to_string_as(DLDataType dtype, dlrs_notation notation) {
-  return detail::text<M>([&](char *b, size_t n, size_t *nbytes, dlrs_error *e) {
-    return dlrs_dtype_format_as(dtype, notation, b, n, nbytes, e);
-  });
-}
 #ifndef DLRS_NO_PRINT
 /// A line of description and the values of a tensor, as nested lists.
 template <class D, class M>
@@ -91,15 +84,6 @@ auto Queries<D, M>::to_string(OptionsRef<dlrs_print_options> options) const {
   return dlpack_rs::to_string(*this, options);
 }
 #endif
-/// How a copy would be done, as text for humans.
-template <class M = DefaultMode>
-ResultOf<M, std::string> copy_explain(TensorView src, TensorView dst,
-                                      OptionsRef<dlrs_copy_options> options = {}) {
-  return detail::text<M>([&](char *b, size_t n, size_t *nbytes, dlrs_error *e) {
-    return dlrs_copy_explain(src.desc(), src.flags(), dst.desc(), dst.flags(), options, b, n,
-                             nbytes, e);
-  });
-}
 
 /// What is wrong, by Error::text(), and what to do, by Error::hint(): in the Error's memory.
 [[nodiscard]] inline std::string_view to_view(Span<const char> part) noexcept {
@@ -110,17 +94,6 @@ ResultOf<M, std::string> copy_explain(TensorView src, TensorView dst,
 template <class M = DefaultMode>
 ResultOf<M, DLDataType> parse_dtype(std::string_view text) {
   return detail::get<M, DLDataType>(dlrs_dtype_parse, text.data(), text.size());
-}
-/// Understands a dtype in one of DLRS_NOTATION_...: "<f4" of the array interface, ...
-template <class M = DefaultMode>
-ResultOf<M, DLDataType> parse_dtype(std::string_view text, dlrs_notation notation) {
-  return detail::get<M, DLDataType>(dlrs_dtype_parse_as, text.data(), text.size(),
-                                    static_cast<int32_t>(notation));
-}
-/// Understands "cpu", "cuda:1", ...
-template <class M = DefaultMode>
-ResultOf<M, DLDevice> parse_device(std::string_view text) {
-  return detail::get<M, DLDevice>(dlrs_device_parse, text.data(), text.size());
 }
 
 #ifndef DLRS_NO_PRINT

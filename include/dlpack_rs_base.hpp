@@ -20,27 +20,10 @@ namespace dlpack_rs {
 /// Extents, strides or axes: a braced list, an array, a container of int64_t.
 using Shape = Span<const int64_t>;
 
-/// Up to 64 numbers, one for each dimension: what a function that makes a shape returns.
-class Dims {
- public:
-  static constexpr size_t capacity = 64;
-  constexpr Dims() noexcept = default;
-  /// `count` numbers, of which those beyond the capacity are left out.
-  explicit constexpr Dims(size_t count) noexcept : count_(count < capacity ? count : capacity) {}
-  [[nodiscard]] constexpr int64_t *data() noexcept { return values_; }
-  [[nodiscard]] constexpr const int64_t *data() const noexcept { return values_; }
-  [[nodiscard]] constexpr size_t size() const noexcept { return count_; }
-  [[nodiscard]] constexpr const int64_t *begin() const noexcept { return values_; }
-  [[nodiscard]] constexpr const int64_t *end() const noexcept { return values_ + count_; }
-  constexpr int64_t &operator[](size_t i) noexcept { return values_[i]; }
-  constexpr int64_t operator[](size_t i) const noexcept { return values_[i]; }
-
- private:
-  int64_t values_[capacity] = {};
-  size_t count_ = 0;
-};
 
 namespace detail {
+/// The most dimensions that a tensor has.
+inline constexpr size_t most_dims = 64;
 /// A number of dimensions for a C function, which rejects more than 64.
 [[nodiscard]] constexpr int32_t rank(Shape shape) noexcept {
   return shape.size() < INT32_MAX ? static_cast<int32_t>(shape.size()) : INT32_MAX;
@@ -124,85 +107,6 @@ template <class T>
 template <class... T>
 [[nodiscard]] constexpr bool is_one_of(DLDataType dtype) noexcept {
   return (same(dtype, dtype_of<T>()) || ...);
-}
-
-// ---- shapes -----------------------------------------------------------------------------------
-
-/// The strides of a compact tensor, in 'C' or 'F' order.
-template <class M = DefaultMode>
-ResultOf<M, Dims> compact_strides(Shape shape, char order = 'C') {
-  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
-    *out = Dims(shape.size());
-    return dlrs_compact_strides(shape.data(), detail::rank(shape), order, out->data(), e);
-  });
-}
-/// The shape to which two shapes broadcast.
-template <class M = DefaultMode>
-ResultOf<M, Dims> broadcast_shapes(Shape a, Shape b) {
-  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
-    *out = Dims(a.size() > b.size() ? a.size() : b.size());
-    int32_t ndim = 0;
-    return dlrs_broadcast_shapes(a.data(), detail::rank(a), b.data(), detail::rank(b),
-                                 out->data(), &ndim, e);
-  });
-}
-
-/// Strides in elements from strides in bytes; none are compact row-major.
-template <class M = DefaultMode>
-ResultOf<M, Dims> strides_from_bytes(Shape shape, Shape byte_strides, uint32_t itemsize) {
-  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
-    *out = Dims(shape.size());
-    if (!byte_strides.empty() && byte_strides.size() != shape.size())
-      return detail::other_count(e, "strides_from_bytes", byte_strides.size(), shape.size());
-    return dlrs_strides_from_bytes(shape.data(), byte_strides.data(), detail::rank(shape), itemsize,
-                                   out->data(), e);
-  });
-}
-/// Strides in bytes from strides in elements; none are compact row-major.
-template <class M = DefaultMode>
-ResultOf<M, Dims> strides_to_bytes(Shape shape, Shape strides, uint32_t itemsize) {
-  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
-    *out = Dims(shape.size());
-    if (!strides.empty() && strides.size() != shape.size())
-      return detail::other_count(e, "strides_to_bytes", strides.size(), shape.size());
-    return dlrs_strides_to_bytes(shape.data(), strides.data(), detail::rank(shape), itemsize,
-                                 out->data(), e);
-  });
-}
-
-/// A dtype as NumPy names it: a kind, one of b i u f c, and the bytes of an element.
-struct Kind {
-  int32_t kind;
-  uint32_t itemsize;
-};
-/// The dtype of a kind and a size.
-template <class M = DefaultMode>
-ResultOf<M, DLDataType> dtype_from_kind(int32_t kind, uint32_t itemsize) {
-  return detail::get<M, DLDataType>(dlrs_dtype_from_kind, kind, itemsize);
-}
-/// The kind and the size of a dtype.
-template <class M = DefaultMode>
-ResultOf<M, Kind> dtype_to_kind(DLDataType dtype) {
-  return detail::get<M, Kind>([&](Kind *out, dlrs_error *e) {
-    return dlrs_dtype_to_kind(dtype, &out->kind, &out->itemsize, e);
-  });
-}
-
-// ---- versions ---------------------------------------------------------------------------------
-
-/// Version of the library that is running; compare with DLRS_HEADER_VERSION.
-[[nodiscard]] inline uint32_t version() noexcept { return dlrs_version(); }
-/// The same as text: "major.minor.patch".
-[[nodiscard]] inline const char *version_string() noexcept { return dlrs_version_string(); }
-/// The newest DLPack version that the library supports.
-[[nodiscard]] inline DLPackVersion dlpack_version() noexcept { return dlrs_dlpack_version(); }
-/// The layout of DLPack's structs as the library was compiled.
-[[nodiscard]] inline const dlrs_abi_table &abi_layout() noexcept { return *dlrs_abi_layout(); }
-/// Checks that the library has the expected layout and is compatible with this header.
-template <class M = DefaultMode>
-ResultOf<M, void> abi_check(const dlrs_abi_table &expected,
-                            uint32_t header_version = DLRS_HEADER_VERSION) {
-  return detail::run<M>(dlrs_abi_check, header_version, &expected);
 }
 
 }  // namespace dlpack_rs

@@ -93,13 +93,6 @@ class [[nodiscard]] BasicLegacyTensor : public Queries<BasicLegacyTensor<M>, M> 
   R<void> validate(int32_t level = DLRS_LEVEL_STRICT) const {
     return detail::run<M>(dlrs_validate_legacy, pointer_, level);
   }
-  /// A deep copy that is a legacy tensor too.
-  R<BasicLegacyTensor> clone_legacy(DLDevice device = cpu(),
-                                    OptionsRef<dlrs_copy_options> options = {}) const {
-    return detail::get<M, BasicLegacyTensor>([&](BasicLegacyTensor *out, dlrs_error *e) {
-      return dlrs_clone_legacy(pointer_, device, options, &out->pointer_, e);
-    });
-  }
   /// Makes it a Tensor, with flags that a legacy struct lacks. On failure it stays.
   R<BasicTensor<M>> to_versioned(uint64_t flags = 0) && {
     return BasicTensor<M>::from_legacy_take(pointer_, flags);
@@ -153,11 +146,6 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   static R<BasicTensor> make_like(View prototype, AllocArguments options = {}) {
     return made(dlrs_tensor_new_like, prototype.desc(), options);
   }
-  /// On the host, of the shape and dtype of another one, filled from bytes in row-major order.
-  static R<BasicTensor> from_bytes(const void *bytes, uint64_t nbytes, View prototype,
-                                   AllocArguments options = {}) {
-    return made(dlrs_tensor_from_bytes, bytes, nbytes, prototype.desc(), options);
-  }
 
   /// Wraps memory and keeps its owner, any object, until the tensor is freed. The owner is moved,
   /// or copied, after the memory was described, so it may be what describes it:
@@ -170,7 +158,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   /// The same for a compact row-major array on the host; of const elements it is read-only.
   template <class T, class O>
   static R<BasicTensor> own(T *data, Shape shape, O &&owner) {
-    const Described<Dims::capacity> memory(data, shape);
+    const Described<detail::most_dims> memory(data, shape);
     return own(memory, std::forward<O>(owner));
   }
   /// Wraps memory and calls on_free(), which must not throw, when the last reference is released.
@@ -244,51 +232,9 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
       return dlrs_to_legacy_take(&pointer_, policy, &out->pointer_, e);
     });
   }
-  /// Releases this reference once the stream has reached this point: dlrs_release_after_take. Needs
-  /// dlrs_release_drain now and then. On failure it stays.
-  R<void> release_after(DLDevice device, void *stream) && {
-    return detail::run<M>(dlrs_release_after_take, &pointer_, device, stream);
-  }
-  /// The data, of all that share it, is ready after the work on a stream so far: dlrs_ready_record.
-  R<void> ready_record(void *stream) {
-    return detail::run<M>(dlrs_ready_record, pointer_, stream);
-  }
-  /// Later work of a stream starts when the data is ready, as it was recorded.
-  R<void> ready_wait(DLDevice device, void *stream) const {
-    return detail::run<M>(dlrs_ready_wait, pointer_, device, stream);
-  }
-  /// Waits until the data is ready.
-  R<void> ready_sync() const { return detail::run<M>(dlrs_ready_sync, pointer_); }
-  /// Calls a function object, which must not throw, when the last reference is released.
-  template <class F>
-  R<void> attach(F &&callback, int32_t order = DLRS_BEFORE_FREE) {
-    using K = std::decay_t<F>;
-    return detail::run<M>([&](dlrs_error *e) {
-      K *context = new (std::nothrow) K(std::forward<F>(callback));
-      if (!context) return detail::no_memory(e);
-      const dlrs_status status = dlrs_attach(pointer_, &detail::run_once<K>, context, order, e);
-      if (status != DLRS_OK) delete context;
-      return status;
-    });
-  }
-  /// The same with a C function, which detach() takes off again.
-  R<void> attach(dlrs_free_fn callback, void *context, int32_t order) {
-    return detail::run<M>(dlrs_attach, pointer_, callback, context, order);
-  }
-  R<void> detach(dlrs_free_fn callback, void *context) {
-    return detail::run<M>(dlrs_detach, pointer_, callback, context);
-  }
   [[nodiscard]] int64_t ref_count() const noexcept { return dlrs_ref_count(pointer_); }
   /// Whether this library made it.
   [[nodiscard]] bool is_own() const noexcept { return dlrs_is_own(pointer_) != 0; }
-  R<void> set_flags(uint64_t set, uint64_t clear = 0) {
-    return detail::run<M>(dlrs_set_flags, pointer_, set, clear);
-  }
-  /// Keeps a pointer with the tensor. It is never followed.
-  R<void> set_user_data(void *user_data) {
-    return detail::run<M>(dlrs_set_user_data, pointer_, user_data);
-  }
-  [[nodiscard]] void *user_data() const noexcept { return dlrs_get_user_data(pointer_); }
   /// Checks the whole struct at one of DLRS_LEVEL_...
   R<void> validate(int32_t level = DLRS_LEVEL_STRICT) const {
     return detail::run<M>(dlrs_validate_managed, pointer_, level);
@@ -399,22 +345,6 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   }
 #endif
 
-  /// Copies src[i] into dst[i]. Nothing is written unless every pair can be copied; otherwise
-  /// *failed, where it is not NULL, is the index of the pair at fault.
-  static R<void> copy_batch(Span<const BasicTensor> src, Span<const BasicTensor> dst,
-                            CopyArguments options = {}, uint64_t *failed = nullptr) {
-    static_assert(sizeof(BasicTensor) == sizeof(Pointer) &&
-                      std::is_standard_layout_v<BasicTensor>,
-                  "an array of tensors is an array of pointers");
-    return detail::run<M>([&](dlrs_error *e) {
-      if (src.size() != dst.size())
-        return detail::other_count(e, "copy_batch", dst.size(), src.size());
-      return dlrs_copy_batch(
-          src.size(), reinterpret_cast<const DLManagedTensorVersioned *const *>(src.data()),
-          reinterpret_cast<DLManagedTensorVersioned *const *>(dst.data()), options, failed, e);
-    });
-  }
-
  private:
   template <class, class>
   friend class Queries;
@@ -459,7 +389,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
       auto *slot = new (std::nothrow) detail::Slot<C>;
       if (!slot) return detail::no_memory(e);
       C *kept = ::new (static_cast<void *>(slot->bytes)) C(std::move(container));
-      const Described<Dims::capacity> memory(kept->data(), shape);
+      const Described<detail::most_dims> memory(kept->data(), shape);
       const View view(memory);
       dlrs_status status = dlrs_validate_within(view.desc(), 0, kept->data(),
                                                 kept->size() * sizeof(*kept->data()), e);

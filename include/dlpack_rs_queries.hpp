@@ -19,9 +19,6 @@ template <class M>
 class BasicTensor;
 template <class M>
 class BasicLegacyTensor;
-template <size_t N = 8>
-class Described;
-struct ViewStep;
 
 /// Elements of N dimensions at any strides: a(i, j). Indices are not checked.
 template <class T, size_t N>
@@ -63,14 +60,6 @@ class Strided {
   int64_t shape_[N ? N : 1] = {}, strides_[N ? N : 1] = {};
 };
 
-/// The bytes that a tensor uses, from its first element on: low is 0 or below, high one past.
-struct ByteSpan {
-  int64_t low, high;
-};
-/// How much memory a tensor needs, and how it is to be aligned.
-struct Requirements {
-  uint64_t nbytes, align_bytes;
-};
 
 namespace detail {
 /// A managed struct around any tensor, for C functions that take no bare one: its own where it has
@@ -138,9 +127,6 @@ class Queries {
 
   // ---- questions
   R<int64_t> numel() const { return detail::get<M, int64_t>(dlrs_numel, desc()); }
-  R<uint64_t> itemsize_bits() const {
-    return detail::get<M, uint64_t>(dlrs_itemsize_bits, desc(), self().flags());
-  }
   R<uint64_t> nbytes() const {
     return detail::get<M, uint64_t>(dlrs_nbytes, desc(), self().flags());
   }
@@ -148,53 +134,10 @@ class Queries {
   R<bool> is_contiguous(char order = 'C') const {
     return detail::get<M, bool, int32_t>(dlrs_is_contiguous, desc(), order);
   }
-  R<bool> is_aligned(uint64_t align_bytes) const {
-    return detail::get<M, bool, int32_t>(dlrs_is_aligned, desc(), align_bytes);
-  }
-  /// Which bytes the elements use: dlrs_span.
-  R<ByteSpan> byte_span() const {
-    return detail::get<M, ByteSpan>([this](ByteSpan *out, dlrs_error *e) {
-      return dlrs_span(desc(), self().flags(), &out->low, &out->high, e);
-    });
-  }
-  /// Whether no two elements share memory.
-  R<dlrs_answer> is_unique() const {
-    return detail::get<M, dlrs_answer, int32_t>(dlrs_is_unique, desc(), self().flags());
-  }
-  /// Whether elements of both lie in the same memory.
-  R<dlrs_answer> may_overlap(View other) const {
-    return detail::get<M, dlrs_answer, int32_t>(dlrs_may_overlap, desc(), self().flags(),
-                                                other.desc(), other.flags());
-  }
-  /// Whether both keep the same owner of memory alive.
-  R<bool> same_storage(View other) const {
-    detail::Lent a = self().lend(), b = other.lend();
-    return detail::get<M, bool, int32_t>(dlrs_same_storage, a.get(), b.get());
-  }
-  /// The axes by their strides, outermost first.
-  R<Dims> stride_order() const {
-    return detail::get<M, Dims>([this](Dims *out, dlrs_error *e) {
-      if (desc() && ndim() > 0) *out = Dims(static_cast<size_t>(ndim()));
-      return dlrs_stride_order(desc(), out->data(), e);
-    });
-  }
-  /// How much memory a compact tensor of this shape and dtype needs.
-  R<Requirements> requirements(OptionsRef<dlrs_alloc_options> options = {}) const {
-    return detail::get<M, Requirements>([&](Requirements *out, dlrs_error *e) {
-      return dlrs_tensor_requirements(desc(), options, &out->nbytes, &out->align_bytes, e);
-    });
-  }
   /// Checks the struct at one of DLRS_LEVEL_...; of a Tensor and a LegacyTensor all of it.
   R<void> validate(int32_t level = DLRS_LEVEL_STRICT) const {
     return detail::run<M>(dlrs_validate, desc(), self().flags(), level);
   }
-  /// Checks that all elements lie in an allocation.
-  R<void> validate_within(const void *base, uint64_t nbytes) const {
-    return detail::run<M>(dlrs_validate_within, desc(), self().flags(), base, nbytes);
-  }
-  /// Describes a view without making a tensor; it is good for as long as this one's memory is.
-  template <size_t N = 8>
-  R<Described<N>> apply_desc(Span<const ViewStep> steps) const;
 
   // ---- elements
   /// The first element. Fails unless the elements are T, in host memory, aligned for T, and
@@ -275,31 +218,10 @@ class Queries {
     return detail::get<M, double>(dlrs_max_diff, a.get(), b.get());
   }
 #endif
-  /// Copies plain bytes into the elements, in row-major order.
-  R<void> copy_from_bytes(const void *bytes, uint64_t nbytes, CopyArguments options = {}) const {
-    detail::Lent lent = self().lend();
-    return detail::run<M>(dlrs_copy_from_bytes, bytes, nbytes, lent.get(), options);
-  }
-  /// Copies the elements to plain bytes, in row-major order.
-  R<void> copy_to_bytes(void *bytes, uint64_t nbytes, CopyArguments options = {}) const {
-    detail::Lent lent = self().lend();
-    return detail::run<M>(dlrs_copy_to_bytes, lent.get(), bytes, nbytes, options);
-  }
 
 #ifndef DLRS_NO_PRINT
   // ---- text
-  /// A line of description and the values, as nested lists, cut at capacity; the length of
-  /// the whole text without its NUL.
-  R<size_t> print(char *buffer, size_t capacity,
-                  OptionsRef<dlrs_print_options> options = {}) const {
-    detail::Lent lent = self().lend();
-    return detail::get<M, size_t>([&](size_t *out, dlrs_error *e) {
-      const dlrs_status status =
-          dlrs_managed_to_string(lent.get(), options, buffer, capacity, out, e);
-      return status == DLRS_BUF_SMALL ? dlrs_status{DLRS_OK} : status;
-    });
-  }
-  /// The same as a std::string. Include dlpack_rs.hpp.
+  /// A line of description and the values. Include dlpack_rs.hpp.
   auto to_string(OptionsRef<dlrs_print_options> options = {}) const;
 #endif
 

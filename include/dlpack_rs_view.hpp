@@ -13,7 +13,7 @@
 
 namespace dlpack_rs {
 
-/// One step of a view, for apply() and apply_desc(). Members as those of Tensor make them. Arrays
+/// One step of a view, for apply(). Members as those of Tensor make them. Arrays
 /// given are not copied: a braced list lives as long as the statement.
 struct ViewStep : Options<dlrs_view_step> {
   [[nodiscard]] static constexpr ViewStep slice(int32_t axis, int64_t start, int64_t stop,
@@ -129,7 +129,7 @@ class BasicView : public Queries<BasicView<M>, M> {
 /// A DLTensor with room for shape and strides of up to N dimensions, made from what a framework
 /// has, without the heap. Converts to a TensorView while it is a variable: a temporary would be
 /// gone before the view is used.
-template <size_t N>
+template <size_t N = 8>
 class Described {
  public:
   /// A scalar without data.
@@ -173,8 +173,6 @@ class Described {
   [[nodiscard]] uint64_t flags() const noexcept { return flags_; }
 
  private:
-  template <class, class>
-  friend class Queries;
   void point(bool strides) noexcept {
     tensor_.shape = tensor_.ndim > 0 ? shape_ : nullptr;
     tensor_.strides = strides && tensor_.ndim > 0 ? strides_ : nullptr;
@@ -183,19 +181,6 @@ class Described {
   uint64_t flags_;
   int64_t shape_[N ? N : 1] = {}, strides_[N ? N : 1] = {};
 };
-
-template <class D, class M>
-template <size_t N>
-ResultOf<M, Described<N>> Queries<D, M>::apply_desc(Span<const ViewStep> steps) const {
-  return detail::get<M, Described<N>>([&](Described<N> *out, dlrs_error *e) {
-    DLTensor &view = out->tensor_;
-    view.ndim = static_cast<int32_t>(N);  // the room there is
-    view.shape = out->shape_;
-    view.strides = out->strides_;
-    return dlrs_view_apply_desc(desc(), self().flags(), steps.data(), steps.size(), &view,
-                                &out->flags_, e);
-  });
-}
 
 }  // namespace dlpack_rs
 

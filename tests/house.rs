@@ -96,7 +96,7 @@ fn parameters_are_those_of_the_signatures() {
         let inside = signature.split_once('(').unwrap().1.split("->").next().unwrap();
         let names =
             inside.split(": ").map(|part| part.rsplit([',', '(', '\n', ' ']).next().unwrap());
-        let names: Vec<&str> = names.map(|name| name.trim_start_matches("r#")).collect();
+        let names: Vec<&str> = names.collect();
         let names = names.split_last().unwrap().1; // behind the last colon is a type
         let names = names.split_last().unwrap().1; // the error
         list += &format!("{name} {}\n", names.join(" "));
@@ -110,7 +110,6 @@ fn parameters_are_those_of_the_signatures() {
     let source = fs::read_to_string(root().join("crates/core/src/error/argument.rs")).unwrap();
     let names = source.split_once("arguments! {\n").unwrap().1.split_once("\n}").unwrap().0;
     for name in names.lines().map(|line| line.trim().trim_end_matches(',')) {
-        let name = name.trim_start_matches("r#");
         let used = name == "other" || list.split_whitespace().any(|word| word == name);
         assert!(used, "crates/core/src/error/argument.rs: {name} is a parameter of no function");
     }

@@ -1,6 +1,8 @@
-//! Names of dtypes and devices: every documented result, and that formatted names parse.
+//! Names of dtypes and devices, and dtypes in other notations: every documented result, and that
+//! formatted names parse.
 
 use dlpack_rs::abi::{DLDataType, DLDevice};
+use dlpack_rs::dtype_notation::{self, Notation::*};
 use dlpack_rs::error::{Error, Reader, Status, Status::*};
 use dlpack_rs::{device_type, dtype};
 
@@ -293,4 +295,104 @@ fn devices_are_checked() {
     }
     let handles = [4, 7, 8, 15];
     assert!((0..99).all(|code| device_type::opaque_handle(code) == handles.contains(&code)));
+}
+
+/// Texts are for little-endian machines; this one is for the current machine.
+fn here(text: &str) -> String {
+    match (cfg!(target_endian = "big"), text.get(..1)) {
+        (true, Some("<")) => text.replacen('<', ">", 1),
+        (true, Some(">" | "!")) => format!("<{}", &text[1..]),
+        _ => text.to_owned(),
+    }
+}
+
+#[test]
+fn dtypes_are_written_in_other_notations_and_read_back() {
+    // Code and bits; the text in each notation, "" for none.
+    let rows = [
+        (0, 8, ["b", "|i1", "c"]),
+        (0, 16, ["h", "<i2", "s"]),
+        (0, 32, ["i", "<i4", "i"]),
+        (0, 64, ["q", "<i8", "l"]),
+        (1, 8, ["B", "|u1", "C"]),
+        (1, 16, ["H", "<u2", "S"]),
+        (1, 32, ["I", "<u4", "I"]),
+        (1, 64, ["Q", "<u8", "L"]),
+        (2, 16, ["e", "<f2", "e"]),
+        (2, 32, ["f", "<f4", "f"]),
+        (2, 64, ["d", "<f8", "g"]),
+        (5, 64, ["Zf", "<c8", ""]),
+        (5, 128, ["Zd", "<c16", ""]),
+        (6, 8, ["?", "|b1", ""]),
+        (1, 1, ["", "", "b"]),
+        (4, 16, ["", "", ""]),
+    ];
+    let notations = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
+    for (code, bits, texts) in rows {
+        for (notation, text) in notations.into_iter().zip(texts) {
+            let (text, dtype) = (here(text), dtype_of(code, bits, 1));
+            let mut written = String::new();
+            if let Ok(found) = dtype_notation::text(dtype, notation) {
+                found.write(&mut written).unwrap();
+                assert_eq!(dtype_notation::parse(text.as_bytes(), notation).ok(), Some(dtype));
+            }
+            assert_eq!(written, text, "{code} {bits}");
+        }
+    }
+}
+
+#[test]
+fn texts_in_other_notations_have_their_documented_answers() {
+    let (long, size) = (8 * size_of::<std::ffi::c_long>() as u8, usize::BITS as u8);
+    let pep3118 = [
+        ("4f", (2, 32, 4)),
+        ("65535B", (1, 8, 65535)),
+        ("1f", (2, 32, 1)),
+        ("@f", (2, 32, 1)),
+        ("=f", (2, 32, 1)),
+        ("<f", (2, 32, 1)),
+        ("<4f", (2, 32, 4)),
+        ("c", (1, 8, 1)),
+        ("l", (0, long, 1)),
+        ("@L", (1, long, 1)),
+        ("<l", (0, 32, 1)),
+        ("=L", (1, 32, 1)),
+        ("n", (0, size, 1)),
+        ("N", (1, size, 1)),
+        ("P", (3, size, 1)),
+        (">b", (0, 8, 1)), // a byte has no order
+        ("F", (5, 64, 1)),
+        ("<D", (5, 128, 1)),
+    ];
+    let typestr = [(">u1", (1, 8, 1)), ("=i2", (0, 16, 1))];
+    let read = |text: &str, notation| dtype_notation::parse(here(text).as_bytes(), notation);
+    for (texts, notation) in
+        [(&pep3118[..], DLRS_NOTATION_PEP3118), (&typestr, DLRS_NOTATION_TYPESTR)]
+    {
+        for &(text, (code, bits, lanes)) in texts {
+            assert_eq!(read(text, notation).ok(), Some(dtype_of(code, bits, lanes)), "{text}");
+        }
+    }
+    for (text, notation, status) in [
+        (">f", DLRS_NOTATION_PEP3118, DLRS_UNSUPPORTED),
+        ("!d", DLRS_NOTATION_PEP3118, DLRS_UNSUPPORTED),
+        (">f4", DLRS_NOTATION_TYPESTR, DLRS_UNSUPPORTED),
+        ("0f", DLRS_NOTATION_PEP3118, DLRS_DTYPE_LANES),
+        ("65536f", DLRS_NOTATION_PEP3118, DLRS_DTYPE_LANES),
+    ] {
+        assert_eq!(answer(read(text, notation)).0, status, "{text}");
+    }
+    let none = [
+        (
+            DLRS_NOTATION_PEP3118,
+            ",<,@,g,Zg,Z,O,s,4s,x,w,u,T{f:a:},(2;3)f,ff,f , f,@@f,<>f,<n,<P,04f,p",
+        ),
+        (DLRS_NOTATION_TYPESTR, ",f4,|f4,|u2,<V2,<M8,<U4,|S1,|O8,<f,<f3,<f44,<i16,<t1,< f4,<4f4"),
+        (DLRS_NOTATION_ARROW, ",n,u,z,w:4,d:19;10,tdD,+l,ee,<f,4f"),
+    ];
+    for (notation, texts) in none {
+        for text in texts.split(',').map(|text| text.replace(';', ",")) {
+            assert_eq!(answer(read(&text, notation)).0, DLRS_PARSE, "{text}");
+        }
+    }
 }

@@ -120,6 +120,7 @@ trace() {
 }
 
 frameworks() {
+    "$python" -B python/generate_abi.py
     PYTHONPATH=$root/python DLPACK_RS_LIBRARY=$root/$out/lib/libdlpack_rs.so "$python" -B tests/gpu/frameworks.py "$vendor"
 }
 

@@ -49,7 +49,6 @@ static struct {
   void *stream0, *other0, *stream1, *event0;
   dlrs_copy_options options;
   DLManagedTensorVersioned *made;
-  DLManagedTensor *legacy;
   void *memory, *handle;
   int32_t number;
   uint64_t a, b;
@@ -97,7 +96,6 @@ static void fresh(void) {
   memset(&S.info, 0, sizeof S.info);
   S.info.struct_size = sizeof S.info;
   S.made = NULL;
-  S.legacy = NULL;
   S.memory = S.handle = NULL;
   S.number = 0;
 }
@@ -393,14 +391,6 @@ static int32_t tensor_new(void) {
 static int32_t tensor_new_pinned(void) {
   return dlrs_tensor_new(S.dev0.shape, 2, F32, t_device(G.pinned, 0), NULL, &S.made, ERR);
 }
-static int32_t clone_legacy(void) {
-  return dlrs_clone_legacy(&S.host.legacy, DEV(0), &S.options, &S.legacy, ERR);
-}
-static void release_legacy(void) {
-  if (S.legacy) dlrs_release_legacy(S.legacy);
-  S.legacy = NULL;
-}
-static int legacy_good(void) { return S.legacy && gpu_holds(&S.legacy->dl_tensor, VALUES); }
 
 /* ---- Memory, streams, events ----------------------------------------------------------------*/
 
@@ -429,8 +419,6 @@ static void free_left(void) {
   if (S.memory) gpu_free(0, S.memory);
   S.memory = NULL;
 }
-static int32_t mem_info(void) { return dlrs_mem_info(DEV(0), &S.a, &S.b, ERR); }
-static int32_t mem_info1(void) { return dlrs_mem_info(DEV(1), &S.a, &S.b, ERR); }
 static int32_t pointer(void) { return dlrs_pointer_device(G.type, S.dev1.data, &S.info, ERR); }
 static int pointer_good(void) {
   return S.info.device.device_id == 1 && S.info.device.device_type == (DLDeviceType)G.type;
@@ -517,11 +505,6 @@ static void release_settled(void) {
   settle();
   release();
 }
-static int32_t peer_query(void) { return dlrs_peer_access_query(DEV(0), DEV(1), &S.number, ERR); }
-static int32_t peer_set(void) { return dlrs_peer_access_set(DEV(0), DEV(1), 1, ERR); }
-static int32_t peer_end(void) { return dlrs_peer_access_set(DEV(0), DEV(1), 0, ERR); }
-static void peer_undo(void) { CHECK(peer_end() == DLRS_OK); }
-static void with_peer(void) { CHECK(peer_set() == DLRS_OK); }
 
 static int32_t copy_batch(void) {
   const DLManagedTensorVersioned *from[2] = {&S.host.managed, &S.dev0.managed};
@@ -596,7 +579,6 @@ static const scenario scenarios[] = {
     {"clone to a device, async", clone_h2d_async, made_later, release, NULL, 0},
     {"clone to pinned", clone_pinned, made_good, release, NULL, 0},
     {"clone to managed", clone_managed, any, release, NULL, 0},
-    {"clone_legacy", clone_legacy, legacy_good, release_legacy, NULL, 0},
     {"to_device", to_device, made_good, release, NULL, 0},
     {"contiguous", contiguous, made_columns, release, NULL, 0},
     {"tensor_new", tensor_new, is_made, release, NULL, 0},
@@ -605,8 +587,6 @@ static const scenario scenarios[] = {
     {"mem_alloc on a stream", mem_alloc_stream, has_memory, free_memory, NULL, 0},
     {"mem_alloc pinned", mem_alloc_pinned, has_memory, free_pinned, NULL, 0},
     {"mem_free", mem_free, any, free_left, with_memory, 0},
-    {"mem_info", mem_info, any, nothing, NULL, 0},
-    {"mem_info of another device", mem_info1, any, nothing, NULL, 0},
     {"pointer_device", pointer, pointer_good, nothing, NULL, 0},
     {"pointer_device of managed memory", pointer_managed, any, nothing, NULL, 0},
     {"mem_register_host", host_register, any, host_unregister, NULL, 0},
@@ -631,9 +611,6 @@ static const scenario scenarios[] = {
     {"copy of what is recorded", copy_recorded, out_good, release_settled, with_recorded, 0},
     {"copy of what is recorded, async", copy_recorded_async, out_later, release_settled, with_recorded, 0},
     {"copy into what is recorded, async", copy_into_recorded, any, release_settled, with_recorded, 0},
-    {"peer_access_query", peer_query, any, nothing, NULL, 0},
-    {"peer_access_set", peer_set, any, peer_undo, NULL, 0},
-    {"peer_access_set, to end it", peer_end, any, peer_undo, with_peer, 0},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 

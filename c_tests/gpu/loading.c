@@ -249,7 +249,6 @@ static void dropped(int32_t type) {
   t_tensor host, target;
   void *stream, *event, *data;
   int32_t n, done;
-  uint64_t a, b;
   int64_t transposed[2] = {1, 2};
   static char page[4096];
   t_make(&host);
@@ -259,7 +258,6 @@ static void dropped(int32_t type) {
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
   settled(dlrs_device_count(type, &n, ERR));
-  settled(dlrs_mem_info(device(type), &a, &b, ERR));
   settled(dlrs_pointer_device(type, page, &info, ERR));
   if (settled(dlrs_mem_register_host(type, page, sizeof page, ERR)) == DLRS_OK) {
     settled(dlrs_mem_unregister_host(type, page, ERR));

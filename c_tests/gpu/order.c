@@ -369,7 +369,7 @@ typedef struct call {
   unsigned step;                 /* bytes of an element */
 } call;
 
-enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, TO_CPU = 16, STAYS = 32, TAKES = 64 };
+enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, STAYS = 32, TAKES = 64 };
 
 static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
 static int64_t half[2] = {ROWS / 2, COLUMNS};
@@ -455,16 +455,6 @@ static int32_t f_fill_converted(call *c) {
   return filled(c, t_dtype(kDLFloat, 64, 1), &value);
 }
 
-static int32_t f_from_bytes(call *c) {
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, across);
-  return dlrs_copy_from_bytes(c->src->first, NBYTES, dst, &c->options, ERR);
-}
-
-static int32_t f_to_bytes(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_copy_to_bytes(src, c->dst->second, NBYTES, &c->options, ERR);
-}
-
 static int32_t f_clone(call *c) {
   DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
   return dlrs_clone(src, c->dst->on, &c->options, &c->out, ERR);
@@ -507,8 +497,6 @@ static const struct {
     {"cast", f_cast, HOSTS},
     {"fill", f_fill, HOSTS | FROM_CPU},
     {"fill, converted", f_fill_converted, HOSTS | FROM_CPU},
-    {"copy_from_bytes", f_from_bytes, ANYWHERE | FROM_CPU},
-    {"copy_to_bytes", f_to_bytes, ANYWHERE | TO_CPU},
     {"clone", f_clone, ANYWHERE | MAKES},
     {"to_device", f_to_device, ANYWHERE | MAKES},
     {"contiguous", f_contiguous, ANYWHERE | MAKES | STAYS},
@@ -608,7 +596,6 @@ static int applies(int src, int dst) {
   int like = functions[function].like;
   if (like & HOSTS && !(is_host(src) && is_host(dst))) return 0;
   if (like & FROM_CPU && src != ON_CPU) return 0;
-  if (like & TO_CPU && dst != ON_CPU) return 0;
   if (like & MAKES && dst == MANAGED_1 && G.managed) return 0; /* the device is not known */
   if (like & (STAYS | TAKES) && src == MANAGED_1) return 0;
   if (like & STAYS && src != dst) return 0;
@@ -624,11 +611,11 @@ static void pairs(int src, int dst) {
       place first = place_of(src, from, dst), second = place_of(dst, to, src);
       for (int async = 0; async < 2; ++async) {
         /* A fill's source belongs to the call; a new tensor has no earlier users. */
-        int constant = like == (HOSTS | FROM_CPU), from_bytes = like & FROM_CPU;
+        int constant = like & FROM_CPU;
         if (first.owner >= 0 && !constant) cell(&first, &second, async, READ_AFTER_WRITE);
         if (second.owner >= 0 && !(like & MAKES)) cell(&first, &second, async, WRITE_AFTER_READ);
         if (bare) continue; /* the owner of the memory is unknown */
-        if (records(src) && !constant && !from_bytes) cell(&first, &second, async, READ_RECORDED);
+        if (records(src) && !constant) cell(&first, &second, async, READ_RECORDED);
         if (records(dst) && !(like & MAKES)) cell(&first, &second, async, WRITE_RECORDED);
       }
     }

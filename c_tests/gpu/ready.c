@@ -70,12 +70,7 @@ static void shared(void) {
   gpu_fill(0, stream, data, NEW, NBYTES);
   WORKS(dlrs_ready_record(base, stream, ERR));
   WORKS(dlrs_retain(base, &again, ERR));
-  dlrs_copy_options options = gpu_options(NULL, other, 0);
   WORKS(dlrs_to_legacy_take(&again, DLRS_LEGACY_REFUSE, &legacy, ERR));
-  DLManagedTensor *copy = NULL;
-  WORKS(dlrs_clone_legacy(legacy, DEV(0), &options, &copy, ERR));
-  CHECK(holds(copy->dl_tensor.data, NEW));
-  dlrs_release_legacy(copy);
   dlrs_release_legacy(legacy);
   dlrs_release(base);
   dlrs_release(view);
@@ -442,17 +437,6 @@ static int b_sync(void *context, DLDevice device, void *event, dlrs_fault *fault
   (void)context, (void)device, (void)event, (void)fault;
   return ++syncs, 0;
 }
-static int reach = 1, answered;
-static int b_access(void *context, DLDevice device, DLDevice peer, int32_t *out, dlrs_fault *fault) {
-  (void)context, (void)device, (void)peer, (void)fault;
-  *out = answered ? answered : reach;
-  return 0;
-}
-static int b_access_set(void *context, DLDevice device, DLDevice peer, int32_t enabled, dlrs_fault *fault) {
-  (void)context, (void)device, (void)peer, (void)fault;
-  reach = 1 + enabled;
-  return 0;
-}
 
 /* While a tensor is being freed its event can still be waited for, but no new one be recorded. */
 static int32_t dying_says[2];
@@ -464,8 +448,7 @@ static void when_dying(void *tensor) {
 static void plugged(void) {
   dlrs_backend table;
   char memory[NBYTES] = {0};
-  DLDevice here = t_device(kDLExtDev, 0), there = t_device(kDLExtDev, 1);
-  int32_t out = 9;
+  DLDevice here = t_device(kDLExtDev, 0);
   memset(&table, 0, sizeof table);
   table.struct_size = sizeof table;
   table.copy = b_copy;
@@ -500,68 +483,7 @@ static void plugged(void) {
     EQUAL(made, usable);
     EQUAL(ended, made);
   }
-  FAILS(DLRS_UNSUPPORTED, ANY, dlrs_peer_access_query(here, there, &out, ERR));
-  EQUAL(out, 0);
-  FAILS(DLRS_UNSUPPORTED, ANY, dlrs_peer_access_set(here, there, 1, ERR));
-  table.peer_access = b_access;
-  table.peer_access_set = b_access_set;
-  WORKS(dlrs_backend_set(kDLExtDev, &table, NULL, ERR));
-  for (int i = 0; i < 4; ++i) {
-    WORKS(dlrs_peer_access_set(here, there, i < 2, ERR));
-    WORKS(dlrs_peer_access_query(here, there, &out, ERR));
-    EQUAL(out, i < 2 ? 2 : 1);
-  }
-  answered = 3;
-  FAILS(DLRS_CALLBACK, ANY, dlrs_peer_access_query(here, there, &out, ERR));
-  EQUAL(out, 0);
-  table.struct_size = (uint32_t)offsetof(dlrs_backend, peer_access); /* as it was before */
-  WORKS(dlrs_backend_set(kDLExtDev, &table, NULL, ERR));
-  FAILS(DLRS_UNSUPPORTED, ANY, dlrs_peer_access_query(here, there, &out, ERR));
   WORKS(dlrs_backend_set(kDLExtDev, NULL, NULL, ERR));
-}
-
-/* ---- Access between devices ---------------------------------------------------------------------*/
-
-static void peers(void) {
-  int32_t out = 9;
-  NEEDS_STANDIN();
-  gpu_state before = gpu_now();
-  void *a = gpu_alloc(0, NBYTES), *b = gpu_alloc(1, NBYTES);
-  DLManagedTensorVersioned *src = tensor_at(a, DEV(0)), *dst = tensor_at(b, DEV(1));
-  WORKS(dlrs_copy(src, dst, NULL, ERR));
-  EQUAL(gpu_now().stats.peers, 0); /* the library never does so implicitly */
-  WORKS(dlrs_peer_access_query(DEV(0), DEV(1), &out, ERR));
-  EQUAL(out, 1);
-  EQUAL(gpu_now().stats.peers, 0);
-  for (int i = 0; i < 4; ++i) {
-    WORKS(dlrs_peer_access_set(DEV(0), DEV(1), i < 2, ERR)); /* twice is no error */
-    WORKS(dlrs_peer_access_query(DEV(0), DEV(1), &out, ERR));
-    EQUAL(out, i < 2 ? 2 : 1);
-    EQUAL(gpu_now().stats.peers, i < 2);
-    WORKS(dlrs_peer_access_query(DEV(1), DEV(0), &out, ERR)); /* one direction */
-    EQUAL(out, 1);
-    WORKS(dlrs_copy(src, dst, NULL, ERR));
-  }
-  G.ctl(STANDIN_PEER, 0 << 8 | 1, 0, NULL);
-  WORKS(dlrs_peer_access_query(DEV(0), DEV(1), &out, ERR));
-  EQUAL(out, 0);
-  FAILS(DLRS_PEER, 217, dlrs_peer_access_set(DEV(0), DEV(1), 1, ERR));
-  WORKS(dlrs_peer_access_query(DEV(1), DEV(1), &out, ERR));
-  EQUAL(out, 2);
-  WORKS(dlrs_peer_access_set(DEV(1), DEV(1), 1, ERR));
-  FAILS(DLRS_PEER, ANY, dlrs_peer_access_set(DEV(1), DEV(1), 0, ERR));
-  FAILS(DLRS_DEVICE_ID, ANY, dlrs_peer_access_query(DEV(0), DEV(2), &out, ERR));
-  FAILS(DLRS_DEVICE_ID, ANY, dlrs_peer_access_set(DEV(-1), DEV(0), 1, ERR));
-  FAILS(DLRS_BAD_ARG, ANY, dlrs_peer_access_set(DEV(0), DEV(1), 2, ERR));
-  WORKS(dlrs_peer_access_query(DEV(0), CPU, &out, ERR)); /* another backend */
-  EQUAL(out, 0);
-  FAILS(DLRS_PEER, ANY, dlrs_peer_access_set(DEV(0), CPU, 1, ERR));
-  FAILS(DLRS_UNSUPPORTED, ANY, dlrs_peer_access_query(t_device(G.pinned, 0), DEV(0), &out, ERR));
-  dlrs_release(src);
-  dlrs_release(dst);
-  gpu_free(0, a);
-  gpu_free(1, b);
-  EQUAL(gpu_now().current, before.current);
 }
 
 /* The CPU may access managed memory after dlrs_ready_sync: also without a record. */
@@ -609,7 +531,6 @@ static const gpu_row rows[] = {
     {"failing", "a driver that fails", failing},
     {"cost", "calls of the driver", cost},
     {"plugged", "registered backends", plugged},
-    {"peers", "access between devices", peers},
 };
 
 int main(int argc, char **argv) {

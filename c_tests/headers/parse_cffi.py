@@ -49,7 +49,8 @@ def main():
     ffi = check(folder, "dlpack_rs.h")
     library = ffi.dlopen(None)  # of this process: only the declarations matter
     declared = set(dir(library))
-    missing = [n for n in (folder / "exports.txt").read_text().split() if n not in declared]
+    listed = [line.split()[0] for line in (folder / "exports.txt").read_text().splitlines()]
+    missing = [name for name in listed if name not in declared]
     if missing:
         sys.exit(f"dlpack_rs.h: cffi sees no function {', '.join(missing)}")
     print(f"cffi {cffi.__version__} parses both headers: {len(declared)} functions and codes")

@@ -543,28 +543,6 @@ static void copy(worker *w) {
   free(same.data);
 }
 
-static void as_bytes(worker *w) {
-  item *slot = pick(w);
-  DLTensor dense;
-  DLManagedTensorVersioned *out = NULL;
-  int64_t strides[NDIM_MAX];
-  uint64_t nbytes = 0;
-  if (slot == NULL) return;
-  dense = slot->tensor->dl_tensor;
-  EXPECT(dlrs_nbytes(&dense, 0, &nbytes, NULL) == DLRS_OK);
-  EXPECT(nbytes == (uint64_t)(element_count(&dense) * element_nbytes(&dense)));
-  t_compact(dense.ndim, dense.shape, strides);
-  dense.strides = strides;
-  dense.byte_offset = 0;
-  dense.data = room_for(nbytes);
-  EXPECT(dlrs_copy_to_bytes(slot->tensor, dense.data, nbytes, NULL, NULL) == DLRS_OK);
-  EXPECT(hash_of(&dense) == slot->hash);
-  if (EXPECT(dlrs_tensor_from_bytes(dense.data, nbytes, &dense, NULL, &out, NULL) == DLRS_OK)) {
-    put_checked(w, out, slot->hash, 0);
-  }
-  free(dense.data);
-}
-
 /* ---- Casts ----------------------------------------------------------------------------------*/
 
 /* One element, where C has the type. */
@@ -780,7 +758,7 @@ static void fork_one(worker *w) {
 static void *work(void *argument) {
   static void (*const operations[])(worker *) = {make,   make,      wrap,      wrap, import, drop,
                                                  retain, hand_over, hand_over, view, view,   copy,
-                                                 copy,   duplicate, as_bytes,  cast,   text,
+                                                 copy,   duplicate, cast,   text,
                                                  attach, attach,    convert,   convert,
                                                  refused, import_legacy, set_allocator, fork_one};
   const int kinds = (int)(sizeof operations / sizeof *operations);

@@ -41,7 +41,7 @@ libm_shared() {
     -o "$work/libm.so"
 }
 own_names() { nm -g --defined-only "$library" | awk 'NF == 3 { print $3 }' | sort; }
-only_exports() { own_names | diff <(sort "$include/exports.txt") -; }
+only_exports() { own_names | diff <(cut -d" " -f1 "$include/exports.txt") -; }
 
 plugin() { compile -shared -fPIC "$here/plugin.c" "$library" "$@"; }
 hidden() {

@@ -3,7 +3,7 @@
 # all of them if unset. A name belongs to its file, a file to its feature in src/capi/mod.rs.
 set -eu
 CDPATH='' cd "$(dirname "$0")/../.."
-[ -n "${DLRS_FEATURES+set}" ] || exec cat include/exports.txt
+[ -n "${DLRS_FEATURES+set}" ] || exec sed 's/ .*//' include/exports.txt
 features=" $(echo "$DLRS_FEATURES" | tr ',;' '  ') "
 case $features in # it has others
 *' module '*) features="$features$(sed -n 's/^module = //p' Cargo.toml | tr -c '[:lower:]' ' ') " ;;
@@ -14,4 +14,4 @@ left_out=$(awk -v features="$features" '
     { needed = "" }' src/capi/mod.rs)
 # shellcheck disable=SC2086 # a list of files
 sed -n 's/^pub .*extern "C" fn \(dlrs_[a-z0-9_]*\).*/\1/p' $left_out /dev/null |
-    grep -vxFf - include/exports.txt
+    { sed 's/.*/^& /' | grep -vf - include/exports.txt; } | sed 's/ .*//'

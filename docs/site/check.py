@@ -97,7 +97,8 @@ def searched(site):
                (group.items() if isinstance(group, dict) else ((row[4], row) for row in group))}
     titles = " ".join(index["alltitles"])
     terms = set(index["terms"]) | set(index["titleterms"])
-    for name in (ROOT / "include/exports.txt").read_text().split():
+    for line in (ROOT / "include/exports.txt").read_text().splitlines():
+        name = line.split()[0]
         if name not in objects:
             yield f"search: the function {name}"
     for name in re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M):

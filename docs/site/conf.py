@@ -25,7 +25,8 @@ hawkmoth_root = str(ROOT / "include")
 hawkmoth_clang = ["-std=c11"]
 hawkmoth_transform_default = "manual"
 
-FUNCTIONS = frozenset((ROOT / "include/exports.txt").read_text().split())
+FUNCTIONS = frozenset(line.split()[0] for line in
+                      (ROOT / "include/exports.txt").read_text().splitlines())
 STATUSES = frozenset(re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M))
 FIELD = re.compile(r"^([A-Z]\w*(?: \w+){0,2}|float8_e8m0fnu): +(?=\S)")
 NAME = re.compile(r"`([^`\n]+)`|\b(dlrs_\w*[a-z0-9])\b(?:\(\))?(?!\*)|([*|]|_(?!\w))|(\w+_\w*[^\W_])")

@@ -1,9 +1,8 @@
-"""The declarations of the headers, as parsed by cffi, with their comments."""
+"""The declarations of the headers, with their comments."""
 
 import re
 
-import cffi
-
+from . import c
 from .header import Header
 
 # Macros that form a group: its class of dlpack_rs.abi.enums, and its members, by their names and
@@ -30,19 +29,16 @@ class Model:
     """Structs, callbacks, functions and constants, in the order of the output."""
 
     def __init__(self, cdef, headers, prototypes):
-        self.cdef, self.header, self.ffi = cdef, Header(headers, prototypes), cffi.FFI()
-        self.ffi.cdef(cdef)
+        found = c.Declarations(cdef)
+        self.cdef, self.header, self.tags = cdef, Header(headers, prototypes), found.tags
+        self.typedefs = dict(sorted(found.typedefs.items()))
         self.structs = {}
-        typedefs, tags, _ = self.ffi.list_types()
-        for name in [*typedefs, *tags]:
-            ctype = self.ffi.typeof(name if name in typedefs else f"struct {name}")
+        for ctype in [*self.typedefs.values(), *dict(sorted(found.tags.items())).values()]:
             if ctype.kind == "struct":
                 self._struct(ctype)
-        self.callbacks = dict(self._callbacks(typedefs))
-        self.functions = dict(sorted(self._functions()))
-        library = self.ffi.dlopen(None)
-        self.constants = {name: getattr(library, name) for name in dir(library)
-                          if name not in self.functions}
+        self.callbacks = dict(self._callbacks())
+        self.functions = {name: found.functions[name] for name in sorted(self.header.prototypes)}
+        self.constants = dict(sorted(found.constants.items()))
 
     @staticmethod
     def name(ctype):
@@ -62,11 +58,10 @@ class Model:
         del self.structs[self.name(ctype)]
         self.structs[self.name(ctype)] = ctype
 
-    def _callbacks(self, typedefs):
+    def _callbacks(self):
         """(name, type): typedefs, and function pointers of structs and of callbacks."""
-        typed = {self.ffi.typeof(name) for name in typedefs}
-        for name in typedefs:
-            ctype = self.ffi.typeof(name)
+        typed = set(self.typedefs.values())
+        for name, ctype in self.typedefs.items():
             if ctype.kind == "function":
                 yield name, ctype
                 for parameter, argument in zip(self.header.parameters[name], ctype.args):
@@ -77,12 +72,6 @@ class Model:
                 if field.type.kind == "function" and field.type not in typed:
                     yield f"{struct}_{member}_fn", field.type
 
-    def _functions(self):
-        text = re.sub("#.*", "", self.cdef)
-        for name in self.header.prototypes:
-            found = re.search(rf"(?:^|(?<=[;}}]))\s*([\w\s*]+?)\b{name}\(([^;{{}}]*)\);", text)
-            yield name, self.ffi.typeof(f"{found[1]}(*)({found[2]})")
-
     def callback_of(self, ctype, owner, member):
         """The name of the type of a function pointer: a typedef's, or that of its member."""
         place = f"{owner.removesuffix('_fn')}_{member}_fn"
@@ -91,14 +80,13 @@ class Model:
 
     def is_python(self, function):
         """Whether the pointers to void of a function are Python objects."""
-        return function.startswith("dlrs_py_") or function == "dlrs_exchange_api_from_type"
+        return function.startswith("dlrs_py_")
 
     def enums(self):
         """(class, kind, documentation, {member: (constant, comment)})"""
-        typedefs, _, _ = self.ffi.list_types()
         tags = re.findall(r"^enum (\w+)", self.cdef, re.M)
-        for name in [*(n for n in typedefs if self.ffi.typeof(n).kind == "enum"), *tags]:
-            ctype = self.ffi.typeof(f"enum {name}" if name in tags else name)
+        for name in [*(n for n, t in self.typedefs.items() if t.kind == "enum"), *tags]:
+            ctype = self.tags[f"enum {name}"] if name in tags else self.typedefs[name]
             members = list(ctype.relements)
             prefix = "kDL" if name.startswith("DL") else _prefix(members)
             camel = "".join(w.capitalize() for w in name.removeprefix("dlrs_").split("_"))

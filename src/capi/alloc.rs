@@ -1,6 +1,5 @@
 //! Allocation.
 
-use core::ffi::c_void;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null;
 
@@ -10,7 +9,6 @@ use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
-use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
 use crate::validate;
 
@@ -340,133 +338,9 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     })
 }
 
-/// Compute how much memory the data of a tensor needs, without allocating it.
-///
-/// Shape:     the prototype's; its data, strides and byte_offset are never read.
-/// Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, gaps
-///            included; *align_bytes the alignment of its data.
-/// Device:    only checked to be legal.
-/// Ownership: nothing is kept.
-/// Flags:     options->flags decides between packed and padded.
-/// Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
-/// Threads:   any.
-/// Source:    the padded size is GetDataSize of dlpack.h; the packed one counts bits.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_tensor_requirements(
-    prototype: *const DLTensor,
-    options: *const dlrs_alloc_options,
-    nbytes: *mut u64,
-    align_bytes: *mut u64,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [
-        arg::need(prototype, Arg::prototype),
-        arg::may(options, Arg::options),
-        arg::need(nbytes, Arg::nbytes),
-        arg::need(align_bytes, Arg::align_bytes),
-    ];
-    run_given("dlrs_tensor_requirements", error, pointers, || {
-        let count = |request: &Request| {
-            let needed = alloc::data_nbytes(request)?;
-            // SAFETY: two writable variables of the caller.
-            unsafe {
-                nbytes.write(needed as u64);
-                align_bytes.write(request.align_bytes as u64);
-            }
-            Ok(())
-        };
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { with_prototype(prototype, options, &mut { count }) }
-    })
-}
-
-/// Allocate a CPU tensor like another and copy bytes into it.
-///
-/// Shape:     the prototype's; its data, strides and byte_offset are never read.
-/// Bytes:     nbytes must be exactly that of dlrs_tensor_requirements; the bytes are copied.
-/// Device:    the prototype's, which must be the CPU.
-/// Ownership: as dlrs_tensor_new; bytes is only read.
-/// Flags:     IS_COPIED, and as in options.
-/// Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
-///            DLRS_BAD_ARG: nbytes is not the size needed.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; `bytes` holds `nbytes` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_tensor_from_bytes(
-    bytes: *const c_void,
-    nbytes: u64,
-    prototype: *const DLTensor,
-    options: *const dlrs_alloc_options,
-    out: *mut *mut DLManagedTensorVersioned,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
-    let pointers = unsafe {
-        [
-            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
-            arg::need(prototype, Arg::prototype),
-            arg::may(options, Arg::options),
-            arg::result(out, Arg::out),
-        ]
-    };
-    run_given("dlrs_tensor_from_bytes", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer.
-        let (out, bytes) =
-            unsafe { (Out::clear(out), arg::bytes(bytes, nbytes, [Arg::bytes, Arg::nbytes])?) };
-        // SAFETY: as above.
-        unsafe { with_prototype(prototype, options, &mut |request| copied(request, bytes, &out)) }
-    })
-}
-
-fn copied(request: &Request, bytes: &[u8], out: &Out<DLManagedTensorVersioned>) -> Result<()> {
-    let request = Request { flags: request.flags | DLPACK_FLAG_BITMASK_IS_COPIED, ..*request };
-    check_size(bytes, alloc::data_nbytes(&request)?)?;
-    check_cpu(request.device)?;
-    let tensor = alloc::new(&request)?;
-    // SAFETY: the size of the fresh tensor is `bytes.len()`.
-    unsafe { fill_data(tensor, bytes) };
-    out.set(tensor);
-    Ok(())
-}
-
-fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
-    if bytes.len() == needed {
-        return Ok(());
-    }
-    let error =
-        Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor\0Give exactly the limit.");
-    Err(error.of(Arg::nbytes).value(bytes.len() as i64).limit(needed as i64))
-}
-
-fn check_cpu(device: DLDevice) -> Result<()> {
-    if device.device_type == DLDeviceType::kDLCPU as i32 {
-        return Ok(());
-    }
-    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    const HOST: &str = "only memory of the CPU is filled from bytes\0Give a prototype there.";
-    let error = error.detail(HOST).of(Arg::prototype);
-    Err(error.value(device.device_type.into()))
-}
-
-/// # Safety
-/// `tensor` is a fresh CPU tensor of ours with `bytes.len()` bytes of data.
-unsafe fn fill_data(tensor: Versioned, bytes: &[u8]) {
-    // SAFETY: the caller's word; with no bytes, a NULL pointer copies nothing.
-    unsafe {
-        let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
-        data.copy_from(bytes.as_ptr(), bytes.len());
-    }
-}
-
 /// Set the allocator of new tensors of a device type, for the whole process.
 ///
-/// Bytes:     the allocator receives the values of dlrs_tensor_requirements.
+/// Bytes:     the allocator receives the size and the alignment of the data.
 /// Device:    any known type, the CPU included.
 /// Ownership: *allocator is copied during the call and the copy never freed: reuse one struct
 ///            instead of setting new ones. Its functions and context must stay valid until another

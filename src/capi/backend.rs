@@ -1,6 +1,6 @@
 //! Backends: drivers of devices, supplied by the caller.
 
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::MaybeUninit;
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_given};
@@ -9,9 +9,7 @@ use crate::plugged::dlrs_backend;
 use crate::registry;
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_backend {
-    const EARLIER: &'static [usize] = &[offset_of!(dlrs_backend, peer_access)];
-}
+unsafe impl arg::Sized32 for dlrs_backend {}
 
 /// Set the backend of a device type, for the whole process.
 ///

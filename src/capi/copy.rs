@@ -14,9 +14,7 @@ use crate::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;
-use crate::tensor::Legacy;
-use crate::tensor::block::{self, Block};
-use crate::validate::{Snapshot, of_legacy};
+use crate::validate::Snapshot;
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
@@ -444,70 +442,6 @@ pub(super) unsafe fn read(
     // SAFETY: the caller's word.
     unsafe { from.read_managed(src.as_ptr(), options.rules())? };
     begin(&from, options, job)
-}
-
-/// Copy a legacy tensor into a new, compact, row-major legacy tensor.
-///
-/// Shape:     as dlrs_clone.
-/// Bytes:     as dlrs_clone.
-/// Device:    from any to any, as dlrs_copy.
-/// Ownership: the caller owns *out; nothing of src is kept.
-/// Flags:     a legacy struct has none.
-/// Errors:    as dlrs_clone.
-/// Threads:   as dlrs_copy.
-/// Source:    this library, for consumers that know only the legacy struct.
-///
-/// # Safety
-/// See the preface; no other thread writes the elements of src meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_clone_legacy(
-    src: *const DLManagedTensor,
-    device: DLDevice,
-    options: *const dlrs_copy_options,
-    out: *mut *mut DLManagedTensor,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
-    let pointers = unsafe {
-        [arg::need(src, Arg::src), arg::may(options, Arg::options), arg::result(out, Arg::out)]
-    };
-    run_given("dlrs_clone_legacy", error, pointers, || {
-        let (argument, mut room) = (Arg::src, Room::uninit());
-        // SAFETY: a variable of the caller.
-        let out = unsafe { Out::clear(out) };
-        let src: Legacy = arg::required(src, argument)?;
-        // SAFETY: live tensor and options, by the preface.
-        let cloned = unsafe {
-            let options = copy_options(options, Arg::options, 0, &mut room)?;
-            copy::made_here(options, |job| cloned_legacy(src, device, options, job))
-        };
-        out.set(Block::legacy(cloned.of(argument)?.cast()));
-        Ok(())
-    })
-}
-
-/// As [`cloned`], of a legacy tensor.
-///
-/// # Safety
-/// `src` is live.
-#[inline(never)]
-unsafe fn cloned_legacy(
-    src: Legacy,
-    device: DLDevice,
-    options: &Options,
-    job: &mut Job,
-) -> Result<Made> {
-    let mut from = Snapshot::new();
-    // SAFETY: the caller's word; the first member is the tensor.
-    unsafe {
-        let read = from.read(src.as_ptr().cast(), 0, options.rules());
-        read.map_err(|error| of_legacy(src, error))?;
-    }
-    // SAFETY: as above.
-    if let Some(block) = unsafe { block::of_legacy(src) } {
-        from.managed = Block::versioned(block).as_ptr();
-    }
-    copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
 /// Return a tensor that is dense in a memory order: the tensor itself, or a dense copy.

@@ -38,22 +38,6 @@ pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Ba
     registry::required(device.device_type).of(argument)
 }
 
-/// Return whether the CPU can access the memory of a device by its address: 1 if so.
-///
-/// Device:    CPU, CUDAHost, ROCMHost, CUDAManaged and TPUHost; 0 for any other number. For managed
-///            memory that kernels write, the caller waits for their stream.
-/// Ownership: nothing is kept.
-/// Errors:    none.
-/// Threads:   any.
-/// Source:    DLDeviceType in dlpack.h.
-///
-/// # Safety
-/// None.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_device_is_host(device: DLDevice) -> i32 {
-    device_type::host_reachable(device.device_type).into()
-}
-
 /// Count the devices of a type; this loads the driver, if it was not loaded yet.
 ///
 /// Device:    any type that has a backend; 1 for the CPU and host memory.
@@ -178,37 +162,6 @@ pub unsafe extern "C" fn dlrs_mem_free(
         let Some(data) = NonNull::new(data) else { return Ok(()) };
         // SAFETY: the caller's word.
         unsafe { backend.free(device, data, nbytes, align_bytes as u64, stream) }
-    })
-}
-
-/// Return how much memory a device has, free and in total.
-///
-/// Bytes:     *out_free and *out_total; NULL where not wanted.
-/// Device:    any whose backend reports it.
-/// Ownership: unchanged.
-/// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
-///            report it. Classes 5 and 6: its driver.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_mem_info(
-    device: DLDevice,
-    out_free: *mut u64,
-    out_total: *mut u64,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [arg::may(out_free, Arg::out_free), arg::may(out_total, Arg::out_total)];
-    run_given("dlrs_mem_info", error, pointers, || {
-        let (free, total) = backend(device, Arg::device)?.memory_info(device)?;
-        // SAFETY: NULL or variables of the caller's.
-        unsafe {
-            arg::report(out_free, free);
-            arg::report(out_total, total);
-        }
-        Ok(())
     })
 }
 

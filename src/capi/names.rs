@@ -139,37 +139,6 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     unsafe { formatted("dlrs_dtype_format", room, error, &mut |text| dtype::format(dtype, text)) }
 }
 
-/// Parse the name of a device, such as "cpu", "cuda:1" or "rocm_host".
-///
-/// Bytes:     nbytes bytes of text are read; no NUL is needed.
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
-///            DLRS_BAD_ARG: nbytes exceeds the address space.
-///            DLRS_PARSE: not a name; value is the index of the byte at fault.
-///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
-///            On any error *out is not modified.
-/// Threads:   any; independent of the locale.
-/// Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0.
-///            Unknown types are written "unknown(type=99):0".
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_device_parse(
-    text: *const c_char,
-    nbytes: usize,
-    out: *mut DLDevice,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: the preface; `out` is a writable variable of the caller.
-    unsafe {
-        parsed("dlrs_device_parse", (text, nbytes), arg::need(out, Arg::out), error, &mut |text| {
-            out.write(device_type::parse(text)?);
-            Ok(())
-        })
-    }
-}
-
 /// Write the name of a device.
 ///
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
@@ -180,8 +149,7 @@ pub unsafe extern "C" fn dlrs_device_parse(
 ///            DLRS_BAD_ARG: capacity exceeds the address space.
 ///            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
 /// Threads:   any; independent of the locale.
-/// Source:    see dlrs_device_parse, which accepts every name written here, except an ordinal that
-///            the type cannot have ("cpu:2").
+/// Source:    the names of torch and JAX.
 ///
 /// # Safety
 /// See the preface.

@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run, run_given};
-use super::names::{parsed, write_text};
+use super::names::write_text;
 use crate::abi::DLDataType;
 use crate::dtype_notation::{self, Notation, Notation::*};
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -18,47 +18,6 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     })
 }
 
-/// Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
-///
-/// Bytes:     nbytes bytes of text are read; no NUL is needed.
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
-///            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
-///            DLRS_PARSE: not a dtype of DLPack; value is the index of the byte at fault.
-///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: 0 or too many.
-///            On any error *out is not modified.
-/// Threads:   any; independent of the locale.
-/// Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
-///            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
-///            booleans "b" are uint1.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_dtype_parse_as(
-    text: *const c_char,
-    nbytes: usize,
-    notation: i32,
-    out: *mut DLDataType,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: the preface; `out` is a writable variable of the caller.
-    unsafe {
-        parsed(
-            "dlrs_dtype_parse_as",
-            (text, nbytes),
-            arg::need(out, Arg::out),
-            error,
-            &mut |text| {
-                let notation = notation_of(notation, Arg::notation)?;
-                let parsed = dtype_notation::parse(text, notation);
-                out.write(parsed.of(Arg::text)?);
-                Ok(())
-            },
-        )
-    }
-}
-
 /// Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
 ///
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
@@ -70,7 +29,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
 ///            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
 ///            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
 /// Threads:   any; independent of the locale.
-/// Source:    see dlrs_dtype_parse_as, which accepts every text written here.
+/// Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
 ///
 /// # Safety
 /// See the preface.

@@ -1,14 +1,11 @@
 //! Queries on shared memory.
 
-use core::ptr::NonNull;
-
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_given};
 use crate::abi::*;
 use crate::copy::{elements, same_origin};
 use crate::error::{Arg, Of, Result};
 use crate::overlap::Verdict;
-use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::sharing;
 
@@ -127,44 +124,6 @@ pub unsafe extern "C" fn dlrs_may_overlap(
         };
         // SAFETY: a writable variable of the caller.
         unsafe { out.write(answer as i32) };
-        Ok(())
-    })
-}
-
-/// Return whether two managed tensors keep the same owner of memory alive.
-///
-/// Bytes:     elements are not compared: see dlrs_may_overlap.
-/// Ownership: unchanged. *out is 1 when views and boxes of both have the same tensor at their base,
-///            else 0. A tensor that was not made here is its own base.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
-///            error *out is not modified.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_same_storage(
-    a: *const DLManagedTensorVersioned,
-    b: *const DLManagedTensorVersioned,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)];
-    run_given("dlrs_same_storage", error, pointers, || {
-        let place = |tensor: NonNull<DLManagedTensorVersioned>, argument: Arg| {
-            // SAFETY: a live tensor, by the preface.
-            unsafe {
-                crate::validate::check_version(tensor.as_ptr())
-                    .map(|_| share::storage(tensor))
-                    .of(argument)
-            }
-        };
-        let (a, b) = (arg::required(a, Arg::a)?, arg::required(b, Arg::b)?);
-        let out = arg::required(out, Arg::out)?;
-        let same = place(a, Arg::a)? == place(b, Arg::b)?;
-        // SAFETY: a writable variable of the caller.
-        unsafe { out.write(same.into()) };
         Ok(())
     })
 }

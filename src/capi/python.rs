@@ -204,7 +204,7 @@ pub(super) unsafe fn asked(
 ///            the legacy struct lacks the flag; a copy can be legacy. DLRS_DEVICE_TYPE,
 ///            DLRS_UNSUPPORTED: no backend can copy so, or has streams. DLRS_NOMEM: no memory;
 ///            DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver. DLRS_CALLBACK: Python
-///            raised an exception, which stays set; dlrs_py_error_set raises one for every other
+///            raised an exception, which stays set; dlrs_py_error_set_as raises one for every other
 ///            failure.
 /// Threads:   attached to Python.
 /// Source:    the array API standard's `__dlpack__`.
@@ -280,8 +280,8 @@ pub struct dlrs_py_import_options {
     pub protocols: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// `device` of a from_dlpack, a Python object: a pair of integers, or a name as for
-    /// dlrs_device_parse; NULL and None leave dl_device.
+    /// `device` of a from_dlpack, a Python object: a pair of integers, or a name such as
+    /// "cuda:1"; NULL and None leave dl_device.
     pub device: *mut c_void,
     /// `copy` of a from_dlpack, a Python object: True or False; NULL and None leave
     /// import_options->copy.

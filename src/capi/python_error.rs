@@ -43,42 +43,20 @@ pub struct dlrs_py_error_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_py_error_options {}
 
-/// Raise the Python exception for a failure.
+/// Raise the Python exception for a failure, with a framework's kinds and prefix, if any.
 ///
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
-///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
-///            already set, that one stays. The kinds are those of dlrs_error_forward.
-/// Threads:   attached to Python.
-/// Source:    the array API standard requires BufferError for data that cannot be exported.
-///
-/// # Safety
-/// `failure` was filled by a function of this library, with its full `struct_size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_py_error_set(
-    failure: *const dlrs_error,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [arg::need(failure, Arg::failure)];
-    run_given("dlrs_py_error_set", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer.
-        unsafe { raise(failure, null()) }
-    })
-}
-
-/// Raise the Python exception for a failure, with a framework's kinds and prefix.
-///
-/// Ownership: nothing is kept.
+/// Ownership: nothing is kept. NULL options are those of dlrs_error_forward.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
 ///            DLRS_STRUCT_SIZE: failure is too short to contain a message; options. DLRS_BAD_ARG:
 ///            the matching kind is no built-in exception; none is then set. DLRS_UNSUPPORTED: as
 ///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
-///            already set, that one stays. NULL options are dlrs_py_error_set.
+///            already set, that one stays.
 /// Threads:   attached to Python.
 /// Source:    the array API standard leaves most exceptions to each framework.
 ///
 /// # Safety
-/// As dlrs_py_error_set; the texts of options end with NUL.
+/// `failure` was filled by a function of this library, with its full `struct_size`; the texts of
+/// options end with NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_error_set_as(
     failure: *const dlrs_error,

@@ -2,7 +2,7 @@
 
 use super::arg;
 use super::convert::order_of;
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
@@ -177,47 +177,5 @@ pub unsafe extern "C" fn dlrs_is_aligned(
                 Ok(tensor.check_aligned(align_bytes as usize).is_ok().into())
             })
         }
-    })
-}
-
-/// Compute the range of bytes that a tensor uses, relative to its first element.
-///
-/// Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
-///            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
-/// Device:    any whose data is an address.
-/// Ownership: unchanged.
-/// Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
-///            DLRS_UNSUPPORTED: data is an opaque handle.
-///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_span(
-    tensor: *const DLTensor,
-    flags: u64,
-    low: *mut i64,
-    high: *mut i64,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers =
-        [arg::need(tensor, Arg::tensor), arg::need(low, Arg::low), arg::need(high, Arg::high)];
-    run_given("dlrs_span", error, pointers, || {
-        let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
-        let low = arg::required(low, Arg::low)?;
-        let mut span = (0, 0);
-        // SAFETY: the preface; `low` is a writable variable of the caller.
-        unsafe {
-            ask(given, (high, Arg::high), |tensor| {
-                tensor.check_addressed()?;
-                span = tensor.byte_extent;
-                Ok(span.1)
-            })?;
-            low.write(span.0);
-        }
-        Ok(())
     })
 }

@@ -6,9 +6,8 @@ use super::arg;
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::backend::Backend;
 use crate::copy;
-use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
+use crate::error::{Arg, Of};
 use crate::tensor::ready;
 use crate::validate::{Level, Rules, Snapshot};
 
@@ -116,88 +115,5 @@ pub unsafe extern "C" fn dlrs_ready_sync(
             }
         }
         .of(Arg::tensor)
-    })
-}
-
-/// The backend of two devices, if it is one.
-fn common(device: DLDevice, peer: DLDevice) -> Result<Option<&'static dyn Backend>> {
-    let (own, other) = (backend(device, Arg::device)?, backend(peer, Arg::peer)?);
-    Ok(core::ptr::addr_eq(own, other).then_some(own))
-}
-
-/// Return whether a device can read and write the memory of another one directly.
-///
-/// Device:    both of one backend; devices of two backends cannot access each other.
-/// Ownership: *out is 0: no; 1: possible; 2: enabled, by dlrs_peer_access_set in this process or
-///            found to be. Drivers do not report what other libraries enabled. A device can access
-///            its own memory. On error *out is 0.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
-///            or peer. DLRS_UNSUPPORTED: the backend does not report it, as for host memory.
-///            Classes 5 and 6: its driver.
-/// Threads:   any.
-/// Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_peer_access_query(
-    device: DLDevice,
-    peer: DLDevice,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    run("dlrs_peer_access_query", error, || {
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: a variable of the caller's.
-        unsafe { out.write(0) };
-        let reach = match common(device, peer)? {
-            Some(backend) => backend.peer_access(device, peer)?,
-            None => 0,
-        };
-        // SAFETY: as above.
-        unsafe { out.write(reach) };
-        Ok(())
-    })
-}
-
-/// Enable or disable direct access of a device to the memory of another one, for the process.
-///
-/// Copies between the two are then direct, and the caller's kernels on the one may use addresses of
-/// the other. The library never enables it by itself: every later allocation of the peer is mapped
-/// for the device too, and takes longer.
-///
-/// Device:    both of one backend; CUDA's primary contexts. One direction only. The driver's memory
-///            pools and memory mapped by hand need the driver's own calls.
-/// Ownership: enabled is 1, or 0 to disable; no change is no failure.
-/// Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
-///            the two have no connection or different backends, or device is peer and enabled 0.
-///            DLRS_UNSUPPORTED: the backend cannot, as for host memory. Classes 5 and 6: its
-///            driver.
-/// Threads:   any; not while work needs the access that is disabled.
-/// Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
-///
-/// # Safety
-/// See the preface; to disable: no work that needs it is pending.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_peer_access_set(
-    device: DLDevice,
-    peer: DLDevice,
-    enabled: i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    run("dlrs_peer_access_set", error, || {
-        if !matches!(enabled, 0 | 1) {
-            let error =
-                Error::new(DLRS_BAD_ARG).detail("is neither\0Give 0 or 1.").of(Arg::enabled);
-            return Err(error.value(enabled.into()).limit(1));
-        }
-        match common(device, peer)? {
-            Some(backend) => backend.peer_access_set(device, peer, enabled == 1),
-            None => {
-                let error = Error::new(DLRS_PEER).field(DLRS_FIELD_DEVICE_TYPE).of(Arg::peer);
-                let error = error.value(peer.device_type.into());
-                Err(error.detail("the two devices have different backends"))
-            }
-        }
     })
 }

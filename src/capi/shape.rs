@@ -4,13 +4,10 @@ use core::mem::MaybeUninit;
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_given, run_rest};
-use super::view::{named, values_of};
-use crate::abi::DLTensor;
+use super::view::values_of;
 use crate::array::Array;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
-use crate::validate::{Level, Rules, Snapshot};
-use crate::view;
 
 /// Compute the strides of a compact tensor.
 ///
@@ -234,84 +231,4 @@ impl Steps {
         // SAFETY: room for ndim values, by the caller's word.
         unsafe { arg::write_values(Some(&strides), self.out, out_arg) }
     }
-}
-
-/// Compute the shape to which two tensors broadcast.
-///
-/// Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
-///            For more than two shapes call it again with the result, which may be in a.
-/// Ownership: shape is an array of the caller with room for the larger ndim; it may be a or b.
-/// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
-///            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
-///            On any error nothing is written.
-/// Threads:   any.
-/// Source:    the array API standard, "Broadcasting".
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_broadcast_shapes(
-    a: *const i64,
-    a_ndim: i32,
-    b: *const i64,
-    b_ndim: i32,
-    shape: *mut i64,
-    ndim: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [
-        arg::may(a, Arg::a),
-        arg::may(b, Arg::b),
-        arg::need_if(a_ndim.max(b_ndim) > 0, shape, Arg::shape),
-        arg::need(ndim, Arg::ndim),
-    ];
-    run_given("dlrs_broadcast_shapes", error, pointers, || {
-        let mut room = [Array::new(), Array::new()];
-        let [a_room, b_room] = &mut room;
-        // SAFETY: the preface.
-        let (a, b) = unsafe {
-            let a = values_of(a, a_ndim, [Arg::a, Arg::a_ndim], a_room)?;
-            (a, values_of(b, b_ndim, [Arg::b, Arg::b_ndim], b_room)?)
-        };
-        let ndim = arg::required(ndim, Arg::ndim)?;
-        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(named)?;
-        // SAFETY: room for `count` values and a writable variable, by the preface.
-        unsafe {
-            arg::write_values(broadcast.get(..count), shape, Arg::shape)?;
-            ndim.write(count as i32);
-        }
-        Ok(())
-    })
-}
-
-/// Compute the order of the axes of a tensor in memory, outermost first.
-///
-/// Shape:     axes[0] is the axis with the largest stride, ignoring signs; equal strides keep their
-///            order. dlrs_view_permute with the result is row-major.
-/// Ownership: axes is an array of the caller with room for the tensor's ndim.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
-///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
-/// Threads:   any.
-/// Source:    order 'K' of NumPy, dim_order of torch.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_stride_order(
-    tensor: *const DLTensor,
-    axes: *mut i64,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [arg::need(tensor, Arg::tensor), arg::may(axes, Arg::axes)];
-    run_given("dlrs_stride_order", error, pointers, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);
-        let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.of(Arg::tensor)?;
-        layout::stride_order(snapshot.strides(), &mut order);
-        let order = order.get(..snapshot.strides().len());
-        // SAFETY: room for ndim values, by the preface.
-        unsafe { arg::write_values(order, axes, Arg::axes) }
-    })
 }

@@ -1,8 +1,6 @@
 //! References: release, retain, flags, the caller's own pointer.
 
-use core::ffi::c_void;
-use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::Ordering::*;
+use core::ptr::NonNull;
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
@@ -149,51 +147,4 @@ pub unsafe extern "C" fn dlrs_set_flags(
                 .of(Arg::tensor)
         }
     })
-}
-
-/// Store a pointer of the caller in a tensor of this library.
-///
-/// Ownership: the pointer is only stored, never dereferenced or freed; attach a callback to free
-///            it.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
-/// Threads:   any; the pointer is replaced atomically.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_set_user_data(
-    tensor: *mut DLManagedTensorVersioned,
-    user_data: *mut c_void,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    run("dlrs_set_user_data", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        // SAFETY: a live tensor, by the preface.
-        unsafe { share::own(tensor).of(Arg::tensor)?.as_ref() }
-            .user_data()
-            .store(user_data, Release);
-        Ok(())
-    })
-}
-
-/// Return the pointer that dlrs_set_user_data stored in a tensor.
-///
-/// Ownership: as the caller arranged.
-/// Errors:    none: NULL when none was stored, for NULL, and for a tensor that was not made here.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_get_user_data(
-    tensor: *const DLManagedTensorVersioned,
-) -> *mut c_void {
-    let tensor = NonNull::new(tensor.cast_mut());
-    // SAFETY: a live tensor, by the preface; a block of ours lives as long as its tensor.
-    unsafe {
-        let block = tensor.and_then(|tensor| block::of_versioned(tensor));
-        block.map_or(null_mut(), |block| block.as_ref().user_data().load(Acquire))
-    }
 }

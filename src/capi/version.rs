@@ -2,8 +2,6 @@
 
 use core::ffi::{CStr, c_char};
 
-use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackVersion};
-
 /// A decimal number of the package's version, at compile time.
 const fn number(text: &str) -> u32 {
     let (bytes, mut value, mut at) = (text.as_bytes(), 0, 0);
@@ -48,18 +46,4 @@ pub unsafe extern "C" fn dlrs_version_string() -> *const c_char {
         Ok(text) => text.as_ptr(),
         Err(_) => c"".as_ptr(),
     }
-}
-
-/// Return the newest DLPack version that the library supports: that of its own tensors.
-///
-/// Ownership: none.
-/// Errors:    none.
-/// Threads:   any.
-/// Source:    DLPACK_MAJOR_VERSION and DLPACK_MINOR_VERSION of dlpack.h.
-///
-/// # Safety
-/// None.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_dlpack_version() -> DLPackVersion {
-    DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION }
 }

@@ -9,8 +9,7 @@
 //! library; dlrs_import_take boxes others.
 //!
 //! Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
-//! and makes one tensor; dlrs_view_apply_desc does the same for any bare DLTensor, with shape and
-//! strides in the caller's arrays, and allocates nothing.
+//! and makes one tensor.
 //!
 //! Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
 //! with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
@@ -26,7 +25,7 @@ use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::tensor::block::Block;
-use crate::tensor::view::{self, Place};
+use crate::tensor::view::{self};
 use crate::tensor::{Versioned, share};
 use crate::validate::{self, Level, Rules, Snapshot};
 use crate::view::{Step, View};
@@ -316,105 +315,4 @@ pub unsafe extern "C" fn dlrs_view_apply(
         }
         Ok(())
     })
-}
-
-/// Compute a view of a bare tensor by several steps, in the caller's memory.
-///
-/// Shape:     the result of the steps. out->shape and out->strides are arrays of the caller with
-///            room for out->ndim values each; the other members of *out are not read.
-/// Bytes:     as dlrs_view_apply.
-/// Device:    base's.
-/// Ownership: nothing is allocated or kept alive: the view is valid as long as base is. out may be
-///            base, and its arrays base's.
-/// Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
-///            of the view.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its
-///            arrays, out_flags. DLRS_BUF_SMALL: out->ndim is below the view's.
-///            The rest as dlrs_view_apply. On any error nothing is written.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; arrays of `*out` are writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_view_apply_desc(
-    base: *const DLTensor,
-    base_flags: u64,
-    steps: *const dlrs_view_step,
-    count: u64,
-    out: *mut DLTensor,
-    out_flags: *mut u64,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = [
-        arg::need(base, Arg::base),
-        arg::need_if(count > 0, steps, Arg::steps),
-        arg::need(out, Arg::out),
-        arg::need(out_flags, Arg::out_flags),
-    ];
-    run_given("dlrs_view_apply_desc", error, pointers, || {
-        let base = arg::required(base, Arg::base)?;
-        let out_flags = arg::required(out_flags, Arg::out_flags)?;
-        let mut snapshot = Snapshot::new();
-        let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
-        // SAFETY: the preface's contract for every pointer.
-        unsafe {
-            snapshot.read(base.as_ptr(), base_flags, rules).of(Arg::base)?;
-            let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, steps, count)?;
-            let place = view::place(&base, &changed).of(Arg::base)?;
-            let room = Description::of(out, changed.shape().len(), Arg::out)?;
-            room.write(&changed, &place, base.device);
-            out_flags.write(changed.flags);
-        }
-        Ok(())
-    })
-}
-
-/// The caller's struct for a description, with room in its arrays.
-struct Description {
-    out: *mut DLTensor,
-    shape: *mut i64,
-    strides: *mut i64,
-}
-
-impl Description {
-    /// # Safety
-    /// `out` is a live struct whose arrays hold `ndim` values as it says.
-    unsafe fn of(out: *mut DLTensor, ndim: usize, argument: Arg) -> Result<Self> {
-        // SAFETY: the caller's word.
-        let (room, shape, strides) = unsafe { ((*out).ndim, (*out).shape, (*out).strides) };
-        if usize::try_from(room).unwrap_or(0) < ndim {
-            let error = Error::new(DLRS_BUF_SMALL).field(DLRS_FIELD_NDIM).of(argument);
-            return Err(error.value(room.into()).limit(ndim as i64));
-        }
-        for (array, field) in [(shape, DLRS_FIELD_SHAPE), (strides, DLRS_FIELD_STRIDES)] {
-            if ndim > 0 {
-                arg::required(array, argument).map_err(|e| e.field(field))?;
-            }
-        }
-        Ok(Description { out, shape, strides })
-    }
-
-    /// # Safety
-    /// As [`Description::of`], with the `ndim` of `view`.
-    unsafe fn write(self, view: &View, place: &Place, device: DLDevice) {
-        let (shape, strides) = (view.shape(), view.strides());
-        // SAFETY: room and pointers were checked; the values are in memory of our own.
-        unsafe {
-            if !shape.is_empty() {
-                self.shape.copy_from(shape.as_ptr(), shape.len());
-                self.strides.copy_from(strides.as_ptr(), strides.len());
-            }
-            self.out.write(DLTensor {
-                data: place.data,
-                device,
-                ndim: shape.len() as i32,
-                dtype: view.dtype,
-                shape: self.shape,
-                strides: self.strides,
-                byte_offset: place.byte_offset,
-            });
-        }
-    }
 }

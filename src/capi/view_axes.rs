@@ -18,7 +18,7 @@ use crate::view::Step;
 ///            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
-/// Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
+/// Source:    the transpose of NumPy, permute of torch.
 ///
 /// # Safety
 /// See the preface.

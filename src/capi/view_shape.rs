@@ -101,7 +101,7 @@ pub unsafe extern "C" fn dlrs_view_reshape(
 ///            change.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
-/// Source:    the broadcast_to of NumPy, expand of torch; see dlrs_broadcast_shapes.
+/// Source:    the broadcast_to of NumPy, expand of torch.
 ///
 /// # Safety
 /// See the preface.

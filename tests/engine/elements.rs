@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use dlpack_rs::abi::*;
-use dlpack_rs::capi::batch::dlrs_copy_from_bytes;
 use dlpack_rs::capi::cast::{dlrs_cast, dlrs_fill};
 use dlpack_rs::capi::copy::{DLRS_COPY_ALLOW_OVERLAP, dlrs_copy, dlrs_copy_options};
 use dlpack_rs::cpu::{Parallel, set_thresholds};
@@ -26,11 +25,10 @@ enum Writer {
     Engine,
     Threads,
     /// Functions of the ABI: from elements anywhere, also in the same memory, from one element,
-    /// from dense elements, and from numbers of fewer bits.
+    /// and from numbers of fewer bits.
     Copy,
     Shared,
     Fill,
-    FromBytes,
     Cast,
 }
 
@@ -73,12 +71,10 @@ impl Writer {
         let (src, dst, to) = (&raw const src, &raw mut dst, dtype(width));
         let options = &options(if *self == Writer::Shared { DLRS_COPY_ALLOW_OVERLAP } else { 0 });
         let (bytes, none) = (plan.src.cast(), null_mut());
-        let nbytes = (plan.count() * width as u64).div_ceil(8);
         // SAFETY: tensors with separate arrays, whose elements the caller guarantees.
         let status = unsafe {
             match self {
                 Writer::Fill => dlrs_fill(dst, bytes, to, options, none),
-                Writer::FromBytes => dlrs_copy_from_bytes(bytes, nbytes, dst, options, none),
                 Writer::Cast => dlrs_cast(src, dst, options, none),
                 _ => dlrs_copy(src, dst, options, none),
             }
@@ -143,7 +139,7 @@ fn extents(random: &mut Random) -> Vec<i64> {
 /// The kind of a random case's write.
 fn drawn(random: &mut Random) -> (Case, Writer) {
     use Writer::*;
-    let all = [Engine, Engine, Threads, Copy, Copy, Shared, Fill, FromBytes, Cast];
+    let all = [Engine, Engine, Threads, Copy, Copy, Shared, Fill, Cast, Cast];
     let writer = random.one_of(&all);
     let engine = matches!(writer, Engine | Threads);
     let packed = random.below(4) == 0;
@@ -170,7 +166,6 @@ fn drawn(random: &mut Random) -> (Case, Writer) {
     let gaps = random.below(4);
     let src: Vec<i64> = match writer {
         Fill => vec![0; shape.len()],
-        FromBytes => compact(&shape),
         _ => match random.below(4) {
             0 => woven(random, &shape, a),
             1 => compact(&shape).iter().map(|by| by * a).collect(),

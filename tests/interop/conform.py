@@ -5,8 +5,8 @@
     conform.py --check
 
 Each system has the environment that run.py creates. Verdicts are written to
-docs/conformance/SYSTEM.json; those about this library's re-exports of the system's tensors to
-docs/conformance/again; --again: only these. docs/conformance.md is written from all files there;
+docs/conformance/SYSTEM.json; --again: only this library's re-exports of the system's tensors are
+judged, whose violations are printed. docs/conformance.md is written from all files there;
 --check fails where it differs. Fails where a system cannot be checked, and where this library
 violates a rule that counts.
 """
@@ -26,7 +26,6 @@ from dlpack_rs.conform import CHECKS  # noqa: E402
 
 ROOT, HERE = run.ROOT, run.HERE
 DATA = ROOT / "docs" / "conformance"
-AGAIN = DATA / "again"
 PAGE = ROOT / "docs" / "conformance.md"
 # The systems that the kit supports; others through library.py.
 KNOWN = ("dlpack_rs", "numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
@@ -38,13 +37,13 @@ SECONDS = 30 * 60
 
 
 def judge(name, again=False):
-    """Writes the verdicts about a system, or about this library's re-exports of the system's
-    tensors; returns the reason where there are none."""
+    """The reason why there are no verdicts about a system, or about this library's re-exports of
+    the system's tensors, and the verdicts."""
     system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]
     python, why = run.environment(system, run.Deadline(run.PIP_SECONDS), False)
     if python is None:
-        return why
+        return why, None
     library = name if name in KNOWN else f"library:System({name!r})"
     own = re.search(r'^CONFORM = "(.*)"$', (HERE / "systems" / f"{name}.py").read_text(), re.M) \
         if name != "dlpack_rs" else None
@@ -58,22 +57,19 @@ def judge(name, again=False):
              "DLPACK_RS_LIBRARY": str(ROOT / "target" / "lib" / "libdlpack_rs.so")},
         capture_output=True, text=True, timeout=SECONDS)
     if done.returncode not in (0, 1) or not done.stdout:
-        return (done.stderr.strip().splitlines() or ["no output"])[-1]
-    write(AGAIN if again else DATA, name, json.loads(done.stdout))
-    return ""
+        return (done.stderr.strip().splitlines() or ["no output"])[-1], None
+    return "", data(json.loads(done.stdout))
 
 
-def write(folder, name, found):
+def data(found):
     """A system's data: a line for each check, "outcome: text"; for a crash only its signal."""
     for check in found["checks"]:
         if check["outcome"] == "crash":
             check["text"] = check["text"].partition(":")[0]
     verdicts = {check["id"]: ": ".join(filter(None, (check["outcome"], check["text"])))
                 for check in found["checks"]}
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(
-        {"library": found["library"], "version": found["version"],
-         "date": str(datetime.date.today()), "verdicts": verdicts}, indent=0) + "\n")
+    return {"library": found["library"], "version": found["version"],
+            "date": str(datetime.date.today()), "verdicts": verdicts}
 
 
 def violations(found):
@@ -85,9 +81,9 @@ def violations(found):
                 yield CHECKS[name], outcome, text
 
 
-def ours(name):
+def ours(name, found):
     """This library's violations with tensors of a system, which are not the system's."""
-    found, own = json.loads((AGAIN / f"{name}.json").read_text()), set()
+    own = set()
     if (DATA / f"{name}.json").exists():
         alone = json.loads((DATA / f"{name}.json").read_text())
         own = {check.id for check, _, _ in violations(alone)}
@@ -141,31 +137,10 @@ def page():
         for check, outcome, text in wrong:
             said = short(text) if outcome == "fail" else f"{outcome}: {short(text)}"
             lines.append(f"| {check.id} | {check.severity} | {short(check.rule)} | {said} |")
-    lines += again()
     missing = sorted({*run.systems(), "dlpack_rs"} - {path.stem for path in DATA.glob("*.json")})
     lines += ["", f"Not run: {', '.join(missing)}. These need a GPU or export another framework's",
               "tensors."]
     return "\n".join(lines) + "\n"
-
-
-def again():
-    """The part of the page about this library's re-exports of foreign tensors."""
-    lines = ["", "## Re-exports by dlpack_rs", "",
-             "The checks of producers, for a `dlpack_rs.Tensor` imported from each framework.",
-             "Violations that the framework has by itself, such as a crashing deleter, are its",
-             "own.", "",
-             "| system | passed | skipped | dlpack_rs | the framework |",
-             "| --- | --: | --: | --- | --- |"]
-    for path in sorted(AGAIN.glob("*.json")):
-        found, wrong = json.loads(path.read_text()), ours(path.stem)
-        outcomes = [verdict.partition(":")[0] for verdict in found["verdicts"].values()]
-        theirs = {check.id for check, _, _ in violations(found)} - {one[0].id for one in wrong}
-        lines.append(f"| {path.stem} {found['version']} | "
-                     f"{outcomes.count('pass') + outcomes.count('note')} | "
-                     f"{outcomes.count('skip')} | "
-                     f"{' '.join(one[0].id for one in wrong) or 'none'} | "
-                     f"{' '.join(sorted(theirs)) or 'none'} |")
-    return lines
 
 
 def main():
@@ -180,8 +155,10 @@ def main():
     failed = 0
     for name in names:
         for how in ([] if only_again else [False]) + ([True] if name != "dlpack_rs" else []):
-            why = judge(name, how)
-            wrong = [] if why or not how else ours(name)
+            why, found = judge(name, how)
+            wrong = [] if why or not how else ours(name, found)
+            if not why and not how:
+                (DATA / f"{name}.json").write_text(json.dumps(found, indent=0) + "\n")
             failed += bool(why or wrong)
             said = why or " ".join(["judged", *(one[0].id for one in wrong)])
             print(f"{name}{', exported again' if how else ''}: {said}", flush=True)

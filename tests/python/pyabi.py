@@ -1,7 +1,7 @@
 """The library's Python functions through ctypes, as thin as possible.
 
 Every function here is the C function of that name. PyDLL keeps the GIL held, which these functions
-require. A failure becomes the exception that `dlrs_py_error_set` chooses.
+require. A failure becomes the exception that `dlrs_py_error_set_as` chooses.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ lib = ctypes.PyDLL(abi.library_path())
 for name, (result, *parameters) in abi.FUNCTIONS.items():
     function = getattr(lib, name)
     function.restype, function.argtypes = result, parameters
-for name in ("dlrs_py_capsule_consume", "dlrs_py_import", "dlrs_exchange_api_from_type"):
+for name in ("dlrs_py_capsule_consume", "dlrs_py_import"):
     function = getattr(lib, name)
     function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p rejects objects
 LEGACY_WRITABLE = abi.DLRS_PY_LEGACY_WRITABLE
@@ -29,8 +29,8 @@ def call(function, *arguments):
     status = function(*arguments, byref(error))
     if status != 0:
         assert status == error.status
-        lib.dlrs_py_error_set(byref(error), None)
-        raise AssertionError("dlrs_py_error_set raised nothing")
+        lib.dlrs_py_error_set_as(byref(error), None, None)
+        raise AssertionError("dlrs_py_error_set_as raised nothing")
 
 
 class Tensor:

@@ -106,17 +106,12 @@ def test_everything_has_the_headers_comment():
 
 
 def test_functions_that_call_python_take_objects():
-    python = {name for name in abi.FUNCTIONS if "_py_" in name} | {"dlrs_exchange_api_from_type"}
+    python = {name for name in abi.FUNCTIONS if "_py_" in name}
     python -= {"dlrs_stream_to_py", "dlrs_stream_from_py"}  # numbers
     assert set(abi._declarations.PYTHON_FUNCTIONS) == python
     out = abi.Versioned()
     with pytest.raises(AttributeError, match="'int' has no __dlpack__"):
         abi.call(abi.pylib.dlrs_py_import, 3, None, byref(out))
-    found = ctypes.POINTER(abi.DLPackExchangeAPI)()
-    import dlpack_rs
-
-    abi.call(abi.pylib.dlrs_exchange_api_from_type, dlpack_rs.Tensor, byref(found))
-    assert found.contents.header.version.minor == 3 and not found.contents.header.prev_api
 
 
 def test_init_sets_the_size():
@@ -271,6 +266,18 @@ def test_wrap_accepts_addresses_buffers_and_dlpack_objects():
         with pytest.raises(kind, match=text):
             abi.wrap(*arguments[:3], lambda: calls.append(1), **rest.get(text, {}))
         assert not calls
+
+
+def test_wrap_knows_every_name_of_a_device():
+    for text, device in (("cpu", (1, 0)), ("cpu:0", (1, 0)), ("cuda", (2, 0)), ("cuda:7", (2, 7)),
+                         ("rocm_host", (11, 0)), ("trn:3", (18, 3)), ("ascend:1", (21, 1))):
+        tensor = abi.wrap(1 << 40, (4,), "int8", device=text)
+        found = tensor.contents.dl_tensor.device
+        assert (found.device_type, found.device_id) == device, text
+        abi.lib.dlrs_release(tensor)
+    for text in ("gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:1:2", "CUDA", "", ":0"):
+        with pytest.raises(ValueError, match="wrap: device"):
+            abi.wrap(1 << 40, (4,), "int8", device=text)
 
 
 def test_wrap_rejects_what_ctypes_would_change():

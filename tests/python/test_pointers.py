@@ -17,8 +17,8 @@ OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_option
 # Others that may be NULL, by index. An array of extents is required where its count is nonzero.
 OPTIONAL = {
     "dlrs_allocator_set": {2, 3}, "dlrs_backend_set": {2, 3}, "dlrs_copy_batch": {5},
-    "dlrs_mem_info": {2, 3}, "dlrs_release_drain": {1}, "dlrs_tensor_new": {1},
-    "dlrs_compact_strides": {1}, "dlrs_broadcast_shapes": {1, 3}, "dlrs_stride_order": {2},
+    "dlrs_release_drain": {1}, "dlrs_tensor_new": {1},
+    "dlrs_compact_strides": {1},
     "dlrs_view_as_strided": {2, 3}, "dlrs_view_reshape": {2}, "dlrs_view_expand": {2},
     "dlrs_view_permute": {2}, "dlrs_driver_path_set": {2}, "dlrs_strides_from_bytes": {1, 2, 5},
     "dlrs_strides_to_bytes": {1, 2, 5}, "dlrs_py_export": {2}, "dlrs_py_export_desc": {4},
@@ -26,12 +26,10 @@ OPTIONAL = {
 }
 # c_void_p that must not be NULL.
 NEEDED = {
-    "dlrs_copy_from_bytes": {1}, "dlrs_copy_to_bytes": {2}, "dlrs_tensor_from_bytes": {1},
     "dlrs_fill": {2}, "dlrs_pointer_device": {2}, "dlrs_stream_destroy": {2},
     "dlrs_event_destroy": {2}, "dlrs_event_record": {2}, "dlrs_event_wait": {2},
     "dlrs_event_sync": {2}, "dlrs_event_query": {2}, "dlrs_mem_register_host": {2},
     "dlrs_mem_unregister_host": {2},
-    "dlrs_exchange_api_from_type": {1},
     "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1}, "dlrs_py_wrap": {3},
     "dlrs_py_export_desc": {3},
 }

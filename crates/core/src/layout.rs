@@ -364,17 +364,3 @@ pub fn like_strides(shape: &[i64], strides: &[i64], out: &mut [i64]) {
         }
     }
 }
-
-/// The dimensions from the outermost to the innermost, as [`like_strides`] places them.
-pub fn stride_order(strides: &[i64], out: &mut [i64]) {
-    for (dim, stride) in strides.iter().enumerate() {
-        let weight = stride.unsigned_abs();
-        let outside = strides.iter().enumerate().filter(|(other, stride)| {
-            let other_weight = stride.unsigned_abs();
-            other_weight > weight || other_weight == weight && *other < dim
-        });
-        if let Some(slot) = out.get_mut(outside.count()) {
-            *slot = dim as i64;
-        }
-    }
-}

@@ -15,8 +15,6 @@ mod index;
 mod reshape;
 pub mod sharing;
 
-pub use reshape::broadcast_shapes;
-
 use crate::abi::{DLDataType, DLPACK_FLAG_BITMASK_READ_ONLY};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};

@@ -130,9 +130,6 @@ impl Lack {
     /// Queries of devices and memory.
     pub const QUESTIONS: &str =
         "this device's backend does not tell\0Ask the device's own library.";
-    /// Access of a device to another one's memory.
-    pub const PEERS: &str = "this device's backend does not tell of access between devices\0\
-                             Copy through the host.";
     /// Registration of host memory.
     pub const REGISTRATION: &str = "this device's backend does not register host memory\0\
                                     Copy the memory instead.";
@@ -236,11 +233,6 @@ pub trait Backend: Sync {
     /// How [`Backend::copy`] would copy, as text.
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
         Ok("asked when it is carried out")
-    }
-
-    /// Free and total bytes.
-    fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
-        unsupported(Lack::QUESTIONS)
     }
 
     /// The kind of memory of an address.
@@ -409,16 +401,6 @@ pub trait Backend: Sync {
     unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.event_wait(device, event, stream) }
-    }
-
-    /// Whether a device can access the memory of another one: 0 no, 1 yes, 2 enabled.
-    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
-        unsupported(Lack::PEERS)
-    }
-
-    /// Enables or disables a device's access to the memory of another one.
-    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
-        unsupported(Lack::PEERS)
     }
 
     /// Waits for an event.

@@ -212,16 +212,6 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Free and total bytes.
-    pub memory_info: Option<
-        unsafe extern "C" fn(
-            context: *mut c_void,
-            device: DLDevice,
-            out_free_nbytes: *mut u64,
-            out_total_nbytes: *mut u64,
-            fault: *mut dlrs_fault,
-        ) -> i32,
-    >,
     /// The kind of memory of an address, and its allocation (NULL and 0 when not known).
     pub pointer: Option<
         unsafe extern "C" fn(
@@ -230,27 +220,6 @@ pub struct dlrs_backend {
             out_device: *mut DLDevice,
             out_base: *mut *mut c_void,
             out_nbytes: *mut u64,
-            fault: *mut dlrs_fault,
-        ) -> i32,
-    >,
-    /// Whether a device can access the memory of another one of the table: 0 no, 1 yes, 2 enabled.
-    pub peer_access: Option<
-        unsafe extern "C" fn(
-            context: *mut c_void,
-            device: DLDevice,
-            peer: DLDevice,
-            out: *mut i32,
-            fault: *mut dlrs_fault,
-        ) -> i32,
-    >,
-    /// Enables (`enabled` 1) or disables (0) a device's access to the memory of another one. No
-    /// change is no failure.
-    pub peer_access_set: Option<
-        unsafe extern "C" fn(
-            context: *mut c_void,
-            device: DLDevice,
-            peer: DLDevice,
-            enabled: i32,
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
@@ -408,12 +377,6 @@ impl Backend for Plugged {
         ask!(self.0, copy, COPIES, device, &plan, stream)
     }
 
-    fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
-        let (mut free, mut total) = (0, 0);
-        ask!(self.0, memory_info, QUESTIONS, device, &mut free, &mut total)?;
-        Ok((free, total))
-    }
-
     fn pointer(&self, data: *const c_void) -> Result<Pointer> {
         let mut device = DLDevice { device_type: 0, device_id: 0 };
         let (mut base, mut nbytes) = (null_mut(), 0);
@@ -476,22 +439,6 @@ impl Backend for Plugged {
             })?;
         }
         Ok(event)
-    }
-
-    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
-        let mut reach = 0;
-        ask!(self.0, peer_access, PEERS, device, peer, &mut reach)?;
-        match reach {
-            0..=2 => Ok(reach),
-            _ => {
-                let error = Error::new(DLRS_CALLBACK).value(reach.into()).limit(2);
-                Err(error.detail("the backend's peer_access returned none of 0, 1 and 2"))
-            }
-        }
-    }
-
-    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
-        ask!(self.0, peer_access_set, PEERS, device, peer, enabled.into())
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

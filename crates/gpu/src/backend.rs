@@ -9,9 +9,7 @@ use super::order::done;
 use super::{DISABLE_TIMING, Gpu, Memory, given};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::error::{Error, Result, Status::*};
-use dlpack_device::backend::{
-    Backend, Event, Lack, Order, Pointer, Queue, Stream, Transfer, Transfers, unsupported,
-};
+use dlpack_device::backend::{Backend, Event, Order, Pointer, Queue, Stream, Transfer, Transfers};
 
 const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING, hipStreamNonBlocking
 
@@ -79,17 +77,6 @@ impl Backend for Gpu {
 
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
         self.way(transfer)
-    }
-
-    fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
-        if self.memory(device.device_type) != Some(Memory::Device) {
-            return unsupported(Lack::QUESTIONS);
-        }
-        let _here = self.enter(device, null_mut())?;
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: valid output pointers.
-        unsafe { self.0.mem_info(&mut free, &mut total)? };
-        Ok((free as u64, total as u64))
     }
 
     fn pointer(&self, data: *const c_void) -> Result<Pointer> {
@@ -243,14 +230,6 @@ impl Backend for Gpu {
         let captured = self.0.capturing(stream)?;
         // SAFETY: guaranteed by the caller.
         unsafe { self.wait_for(event, stream, captured) }
-    }
-
-    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
-        self.0.peer_access(self.ordinal(device)?, self.ordinal(peer)?)
-    }
-
-    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
-        self.0.peer_access_set(self.ordinal(device)?, self.ordinal(peer)?, enabled)
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

@@ -8,10 +8,6 @@ use crate::error::{Error, Status::*};
 pub const NOT_READY: i32 = 600; // CUDA_ERROR_NOT_READY, hipErrorNotReady
 /// No such device; some drivers return it for two devices without peer access.
 pub const INVALID_DEVICE: i32 = 101;
-/// Peer access is already enabled.
-pub const PEER_ENABLED: i32 = 704;
-/// Peer access is not enabled.
-pub const PEER_NOT_ENABLED: i32 = 705;
 /// An argument is invalid.
 pub const INVALID_VALUE: i32 = 1;
 

@@ -8,7 +8,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
 use core::ptr::{null_mut, without_provenance_mut};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
 use super::kernels::FAMILIES;
@@ -45,8 +45,6 @@ pub struct Device {
     /// CUDA: whether the CPU may access managed memory while the device works: 0 when not known, 1
     /// no, 2 yes.
     pub(super) shares_managed: AtomicI32,
-    /// The devices to which this library enabled peer access, one bit each.
-    pub(super) peers: AtomicU64,
     /// The modules of the kernels, one per family, in the primary context.
     pub(super) modules: [Module; FAMILIES],
     /// Its kernels.
@@ -62,7 +60,6 @@ impl Device {
             context: AtomicPtr::new(null_mut()),
             asked: AtomicPtr::new(null_mut()),
             shares_managed: AtomicI32::new(0),
-            peers: AtomicU64::new(0),
             modules: [const { Module::new() }; FAMILIES],
             kernels: [const { Kernel::new() }; KERNELS_MOST],
             stages: [const { Stage::new() }; STAGES],
@@ -156,7 +153,6 @@ functions! {
     host_free(data: Ptr) = "cuMemFreeHost", "hipHostFree";
     managed_alloc(out: *mut Ptr, nbytes: usize, flags: u32)
         = "cuMemAllocManaged", "hipMallocManaged";
-    mem_info(free: *mut usize, total: *mut usize) = "cuMemGetInfo_v2", "hipMemGetInfo";
     host_register(data: Ptr, nbytes: usize, flags: u32) = "cuMemHostRegister_v2", "hipHostRegister";
     host_unregister(data: Ptr) = "cuMemHostUnregister", "hipHostUnregister";
     address_range(base: *mut Ptr, nbytes: *mut usize, data: Ptr)
@@ -203,12 +199,6 @@ functions! {
         stream: Ptr) = "cuMemcpyPeerAsync", "";
     cu_copy_3d_peer(copy: *const super::cuda::Copy3dPeer, stream: Ptr) = "cuMemcpy3DPeerAsync", "";
     cu_stream_green(stream: Ptr, out: *mut Ptr) = "cuStreamGetGreenCtx", "";
-    can_access(out: *mut i32, device: i32, peer: i32)
-        = "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer";
-    cu_peer_enable(peer: Ptr, flags: u32) = "cuCtxEnablePeerAccess", "";
-    cu_peer_disable(peer: Ptr) = "cuCtxDisablePeerAccess", "";
-    hip_peer_enable(peer: i32, flags: u32) = "", "hipDeviceEnablePeerAccess";
-    hip_peer_disable(peer: i32) = "", "hipDeviceDisablePeerAccess";
 
     hip_set_device(device: i32) = "", "hipSetDevice";
     hip_last_error() = "", "hipGetLastError";

@@ -68,7 +68,7 @@ use core::ptr::NonNull;
 use self::driver::{Driver, Vendor};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Result, Status::*};
-use dlpack_device::backend::{Backend, Lack, Stream, unsupported};
+use dlpack_device::backend::{Backend, Stream};
 
 /// A vendor's devices.
 pub struct Gpu(Driver);
@@ -170,14 +170,6 @@ impl Gpu {
             (Memory::Device | Memory::Managed, Vendor::Rocm) => (kDLROCM, ordinal),
         };
         DLDevice { device_type: code as DeviceCode, device_id }
-    }
-
-    /// The ordinal of a device; an error for other memory.
-    fn ordinal(&self, device: DLDevice) -> Result<i32> {
-        match self.memory(device.device_type) {
-            Some(Memory::Device) => Ok(device.device_id),
-            _ => unsupported(Lack::PEERS),
-        }
     }
 
     /// Makes a device current; any device for pinned and managed memory.

@@ -50,7 +50,7 @@ pub fn helper() {}
 "#;
 
 const EXPECTED: &str = r#"typedef struct dlrs_table dlrs_table;
-typedef struct dlrs_room dlrs_pool;
+typedef struct dlrs_room dlrs_room;
 /* ---------------------------------------------------------------------------------------------
  * A topic.
  */

@@ -1,5 +1,6 @@
 //! `include/exports.txt` is the one list of exports, written by hand. The exports in the sources,
-//! the declarations in the header and the symbols of the library must all equal it.
+//! the declarations in the header and the symbols of the library must all equal it. Each line names
+//! a user of the function as well, a file outside the tests, or says in words why it stays.
 
 mod support;
 
@@ -15,10 +16,34 @@ type Names = BTreeSet<String>;
 
 fn listed() -> Names {
     let text = read(&committed("exports.txt")).unwrap_or_else(|message| panic!("{message}"));
-    let names: Names = text.lines().map(str::to_string).collect();
-    let sorted = names.iter().map(|name| format!("{name}\n")).collect::<String>();
-    assert_eq!(text, sorted, "include/exports.txt: sorted, no name twice, one name per line");
+    let lines: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    let names: Names = lines.iter().map(|&name| name.to_string()).collect();
+    let sorted: Vec<_> = names.iter().collect();
+    assert_eq!(lines, sorted, "include/exports.txt: sorted, no name twice, one name per line");
     names
+}
+
+#[test]
+fn each_export_has_a_user_or_a_reason() {
+    let text = read(&committed("exports.txt")).unwrap_or_else(|message| panic!("{message}"));
+    let mut wrong = Vec::new();
+    for line in text.lines() {
+        let (name, why) = line.split_once(' ').unwrap_or((line, ""));
+        if why.split_whitespace().count() >= 3 {
+            continue; // a reason
+        }
+        // Another crate's tests, a page, or the C++ form of a function are no users.
+        let outside = ["tests/", "c_tests/", "fuzz/", "headers/", "docs/", "src/", "include/"];
+        let mentions = |text: String| {
+            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
+        };
+        let user = !outside.iter().any(|folder| why.starts_with(folder))
+            && std::fs::read_to_string(root().join(why)).is_ok_and(mentions);
+        if !user {
+            wrong.push(format!("{name}: \"{why}\" is no file outside the tests that has it"));
+        }
+    }
+    assert!(wrong.is_empty(), "include/exports.txt:\n{}", wrong.join("\n"));
 }
 
 fn same(place: &str, found: &Names) {

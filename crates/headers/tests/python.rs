@@ -1,5 +1,5 @@
-//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`. And Python's
-//! declarations, `python/dlpack_rs/abi`, match them; `BLESS=1` rewrites these.
+//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`. And what is made of
+//! them by cffi, `python/dlpack_rs/abi/_cffi.py`, matches them; `BLESS=1` rewrites it.
 
 mod support;
 
@@ -16,9 +16,9 @@ fn cffi_parses_both_headers() {
 }
 
 #[test]
-fn ctypes_declarations_are_those_of_the_headers() {
+fn declarations_for_cffi_are_those_of_the_headers() {
     let mut command = Command::new(fetch("cffi"));
-    command.arg(root().join("python/generate_abi.py"));
+    command.arg(root().join("python/generate_abi.py")).arg("--cffi");
     if std::env::var_os("BLESS").is_none() {
         command.arg("--check");
     }

@@ -1,11 +1,8 @@
-//! Batched copies, and copies from and to plain bytes.
+//! Batched copies.
 
 use crate::backend::{Transfer, Transfers};
-use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams, route};
-use crate::dtype;
-use crate::error::{Arg, Error, Of, Result, Status::*};
-use crate::layout;
-use crate::validate::Snapshot;
+use crate::copy::{self, Given, Job, Options, Pair, Scratch, route};
+use crate::error::{Arg, Error, Of, Result};
 
 /// Copies `n` pairs; all errors except a device's are reported before the first byte is written. On
 /// failure returns which pair it was.
@@ -105,69 +102,4 @@ unsafe fn read(given: Given, args: [Arg; 2], options: &Options, job: &mut Job) -
     // SAFETY: the caller's word.
     unsafe { pair.read(given, options.rules())? };
     copy::check(&pair, options, job)
-}
-
-/// Bytes of a caller.
-#[derive(Clone, Copy)]
-pub struct Bytes {
-    /// Where they are.
-    pub first: *mut u8,
-    /// How many.
-    pub nbytes: u64,
-    /// The argument with their number.
-    pub nbytes_arg: Arg,
-}
-
-/// Bytes of a tensor's elements, packed.
-fn packed_nbytes(tensor: &Snapshot) -> Result<u64> {
-    layout::packed_nbytes(tensor.numel()?, dtype::item_bits(tensor.dtype))
-}
-
-/// Copies packed elements in row-major order to the pair's destination, which has been read.
-///
-/// # Safety
-/// The bytes are readable, and the destination is live.
-pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
-    let Pair { src, dst, args: [_, target] } = pair;
-    let needed = packed_nbytes(dst).of(*target)?;
-    if bytes.nbytes != needed {
-        let error = Error::new(if bytes.nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
-        let error =
-            error.detail("nbytes is not the size of the packed elements\0Give exactly the limit.");
-        let error = error.of(bytes.nbytes_arg);
-        return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
-    }
-    // SAFETY: as many bytes as the elements need; they are only read.
-    unsafe { copy::host_view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(*target)? };
-    copy::copy(pair, options)
-}
-
-/// Copies the elements of the pair's source, which has been read, to packed ones in row-major
-/// order. Bits of the last byte that belong to no element become 0.
-///
-/// # Safety
-/// The bytes are writable, and the source is live.
-pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
-    let Pair { src, dst, args: [source, _] } = pair;
-    let needed = packed_nbytes(src).of(*source)?;
-    if bytes.nbytes < needed {
-        let error = Error::new(DLRS_BUF_SMALL).of(bytes.nbytes_arg);
-        let error =
-            error.detail("the buffer is smaller than the elements\0Give one of the limit's bytes.");
-        return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
-    }
-    // SAFETY: as many bytes as the elements need.
-    unsafe { copy::host_view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(*source)? };
-    let bits = u128::from(src.numel()? as u64) * u128::from(dtype::item_bits(src.dtype));
-    let kept = (bits % 8) as u32;
-    // Unused bits are cleared last, so the elements must have been written by then.
-    let enqueue_only = options.streams.enqueue_only && kept == 0;
-    let streams = Streams { enqueue_only, ..options.streams };
-    copy::copy(pair, &Options { streams, ..*options })?;
-    if kept != 0 {
-        let last = bytes.first.wrapping_add((needed as usize).wrapping_sub(1));
-        // SAFETY: the last byte of elements that do not fill it, which is there: there are bits.
-        unsafe { last.write(last.read() & ((1 << kept) - 1)) };
-    }
-    Ok(())
 }

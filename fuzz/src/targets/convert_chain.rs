@@ -12,6 +12,7 @@ use dlpack_rs::abi::*;
 use dlpack_rs::capi::{alloc::*, chain::*, convert::*, copy::*, query::*, share::*};
 use dlpack_rs::capi::{validate::*, view::*, wrap::*};
 use dlpack_rs::error::Status::*;
+use dlpack_rs::validate::{Level, Rules, Snapshot};
 
 type Managed = DLManagedTensorVersioned;
 
@@ -458,12 +459,13 @@ fn copyable(tensor: *mut Managed) -> bool {
 /// Both are live.
 unsafe fn inside(base: *mut Managed, view: *mut Managed) -> bool {
     let used = |tensor: *mut Managed| {
-        let (mut low, mut high) = (0, 0);
+        let mut read = Snapshot::new();
         // SAFETY: the caller's promise.
         unsafe {
             let (inner, flags) = (&(*tensor).dl_tensor, (*tensor).flags);
             let first = inner.data as i128 + i128::from(inner.byte_offset);
-            assert_eq!(call(|error| dlrs_span(inner, flags, &mut low, &mut high, error)), 0);
+            read.read(inner, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)).unwrap();
+            let (low, high) = read.byte_extent;
             (first + i128::from(low), first + i128::from(high))
         }
     };

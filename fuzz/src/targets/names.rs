@@ -5,10 +5,12 @@
 use crate::{Reader, call, snprintf_rule};
 use dlpack_rs::abi::{DLDataType, DLDevice};
 use dlpack_rs::capi::{names::*, notation::*};
+use dlpack_rs::dtype_notation::{self, Notation, Notation::*};
 use dlpack_rs::{device_type, dtype};
 
 const NO_DTYPE: DLDataType = DLDataType { code: 0xAA, bits: 0xAA, lanes: 0xAAAA };
-const NO_DEVICE: DLDevice = DLDevice { device_type: -7777, device_id: -7777 };
+const NOTATIONS: [Notation; 3] =
+    [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
 
 /// Text, partly made of words that occur in names.
 fn text(reader: &mut Reader) -> Vec<u8> {
@@ -50,24 +52,18 @@ fn text(reader: &mut Reader) -> Vec<u8> {
 }
 
 fn parse_dtype(text: &[u8], notation: i32) -> Option<DLDataType> {
+    if let Some(notation) = NOTATIONS.into_iter().find(|known| *known as i32 == notation) {
+        return dtype_notation::parse(text, notation).ok();
+    }
     let (mut out, text, n) = (NO_DTYPE, text.as_ptr().cast(), text.len());
     // SAFETY: `n` bytes of text, and a variable for the result.
-    let status = call(|error| unsafe {
-        match notation {
-            0 => dlrs_dtype_parse(text, n, &mut out, error),
-            _ => dlrs_dtype_parse_as(text, n, notation, &mut out, error),
-        }
-    });
+    let status = call(|error| unsafe { dlrs_dtype_parse(text, n, &mut out, error) });
     assert!(status == 0 || out == NO_DTYPE, "written on failure");
     (status == 0).then_some(out)
 }
 
 fn parse_device(text: &[u8]) -> Option<DLDevice> {
-    let (mut out, text, n) = (NO_DEVICE, text.as_ptr().cast(), text.len());
-    // SAFETY: as above.
-    let status = call(|error| unsafe { dlrs_device_parse(text, n, &mut out, error) });
-    assert!(status == 0 || out == NO_DEVICE, "written on failure");
-    (status == 0).then_some(out)
+    device_type::parse(text).ok()
 }
 
 /// Notation 0 is the library's, which has a name for every dtype.

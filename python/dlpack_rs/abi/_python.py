@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from ctypes import PyDLL, byref, c_int64, py_object, pythonapi
+from ctypes import (PyDLL, byref, c_int64, c_uint64, create_string_buffer, py_object,
+                    pythonapi)
 
 from .._library import library_path
 from . import DLRS_INIT, call, declare, lib
@@ -11,6 +12,7 @@ from ._declarations import (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
                             DLPACK_FLAG_BITMASK_READ_ONLY, DLRS_LEVEL_LAYOUT, PYTHON_FUNCTIONS,
                             DLDataType, DLDevice, DLTensor, Versioned, dlrs_import_options,
                             dlrs_py_import_options)
+from .enums import DeviceType, NewerCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,16 +114,23 @@ def wrap(memory: Any, shape: Sequence[int], dtype: str | DLDataType,
 
 def _fit(tensor: DLTensor, flags: int, given: Any) -> None:
     """ValueError for elements outside the memory given."""
-    reach = []
-    for one, its in ((tensor, flags), (given.dl_tensor, given.flags)):
-        low, high = c_int64(), c_int64()
-        padded = its & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
-        call(lib.dlrs_span, byref(one), padded, byref(low), byref(high))
-        reach.append((low.value, high.value))
-    (low_, high_), (first, end) = reach
-    if low_ < high_ and (low_ < first or high_ > end):
-        raise ValueError(f"wrap: the elements take bytes {low_} to {high_} of memory that has "
+    (low, high), (first, end) = _reach(tensor, flags), _reach(given.dl_tensor, given.flags)
+    if low < high and (low < first or high > end):
+        raise ValueError(f"wrap: the elements take bytes {low} to {high} of memory that has "
                          f"bytes {first} to {end}; give another shape, strides or dtype")
+
+
+def _reach(tensor: DLTensor, flags: int) -> tuple[int, int]:
+    """The bytes that a tensor takes, from its first element on: the first, and one past the last."""
+    bits = c_uint64()
+    padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
+    call(lib.dlrs_itemsize_bits, byref(tensor), padded, byref(bits))
+    low, high, compact = 0, 1, 1
+    for axis in reversed(range(tensor.ndim)):
+        extent = tensor.shape[axis]
+        step = (extent - 1) * (tensor.strides[axis] if tensor.strides else compact)
+        low, high, compact = low + min(step, 0), high + max(step, 0), compact * extent
+    return (low * bits.value // 8, -(-high * bits.value // 8)) if compact else (0, 0)
 
 
 def _as_bytes(memory: Any) -> Any:
@@ -162,6 +171,10 @@ def _dtype(dtype: str | DLDataType) -> DLDataType:
 def _device(device: str | DLDevice) -> DLDevice:
     if isinstance(device, DLDevice):
         return device
-    found, text = DLDevice(), _text("device", device)
-    call(lib.dlrs_device_parse, text, len(text), byref(found))
-    return found
+    kind, colon, ordinal = _text("device", device).partition(b":")
+    name = create_string_buffer(32)
+    for code in (*DeviceType, NewerCode.TPU, NewerCode.TPU_HOST, NewerCode.ASCEND):
+        call(lib.dlrs_device_format, DLDevice(code, 0), name, len(name), None)
+        if name.value.partition(b":")[0] == kind and ordinal.isdigit() == bool(colon):
+            return DLDevice(code, int(ordinal or 0))
+    raise ValueError(f"wrap: device: {device!r} is none of DLPack's; write it as cpu or cuda:1")

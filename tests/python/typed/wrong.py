@@ -13,7 +13,7 @@ dlpack_rs.empty(2).copy(order="Z")  # wrong
 dlpack_rs.empty(2).shape = (3,)  # wrong
 dlpack_rs.inspect(1).nowhere  # wrong
 abi.lib.dlrs_nowhere()  # wrong
-abi.lib.dlrs_dlpack_version(1)  # wrong
+abi.lib.dlrs_version(1)  # wrong
 abi.lib.dlrs_nbytes("text", 0, None, None)  # wrong
 abi.lib.dlrs_device_format(abi.DLDataType(), None, 0, None, None)  # wrong
 abi.lib.dlrs_is_contiguous(abi.DLTensor(), "C", byref(c_int32()), None)  # wrong

@@ -27,7 +27,6 @@ macro_rules! arguments {
 
 arguments! {
     a,
-    a_ndim,
     align_bytes,
     allocator,
     args,
@@ -36,12 +35,10 @@ arguments! {
     axis_a,
     axis_b,
     b,
-    b_ndim,
     backend,
     base,
     buffer,
     byte_strides,
-    bytes,
     callback,
     capacity,
     capsule,
@@ -52,22 +49,18 @@ arguments! {
     device_type,
     dst,
     dtype,
-    enabled,
     event,
     expected,
     failed,
     failure,
     flags,
-    header,
     header_version,
-    high,
     index,
     itemsize,
     kind,
     lanes,
     legacy_flags,
     level,
-    low,
     name,
     nbytes,
     ndim,
@@ -80,12 +73,8 @@ arguments! {
     order,
     other,
     out,
-    out_flags,
-    out_free,
-    out_total,
     out_waiting,
     owner,
-    peer,
     policy,
     prototype,
     request,
@@ -100,7 +89,6 @@ arguments! {
     sync,
     tensor,
     text,
-    r#type,
     value,
     value_dtype,
     what,
@@ -113,18 +101,14 @@ impl Arg {
         let place = self as usize;
         let start = STARTS.get(place).map_or(0, |&start| start.into());
         let end = STARTS.get(place + 1).map_or(0, |&end| usize::from(end) - 1);
-        let name = NAMES.get(start..end).unwrap_or("");
-        name.strip_prefix("r#").unwrap_or(name)
+        NAMES.get(start..end).unwrap_or("")
     }
 
     /// The argument with a name.
     pub const fn named(name: &[u8]) -> Arg {
         let (text, mut i) = (NAMES.as_bytes(), 1);
         while i < Arg::ALL.len() {
-            let (mut at, end) = (OFFSETS[i] as usize, OFFSETS[i + 1] as usize - 1);
-            if text[at] == b'r' && text[at + 1] == b'#' {
-                at += 2;
-            }
+            let (at, end) = (OFFSETS[i] as usize, OFFSETS[i + 1] as usize - 1);
             let mut n = 0;
             while n < name.len() && at + n < end && text[at + n] == name[n] {
                 n += 1;
@@ -149,7 +133,6 @@ mod tests {
     fn names_are_those_of_the_header() {
         assert_eq!(Arg::nobody.as_str(), "");
         assert_eq!(Arg::a.as_str(), "a");
-        assert_eq!(Arg::r#type.as_str(), "type");
         assert_eq!(Arg::window.as_str(), "window");
         for &argument in Arg::ALL {
             assert_eq!(Arg::named(argument.as_str().as_bytes()), argument);

@@ -14,7 +14,6 @@ const OTHER_NUMBER: &str =
     "the numbers of elements differ\0Give a shape of as many elements as the tensor has.";
 const NO_DIVISOR: &str =
     "the other extents do not divide the elements\0Give extents that do, beside the -1.";
-const UNLIKE: &str = "extents must be equal or 1\0Select, reshape or expand one of the two first.";
 
 impl View<'_> {
     pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
@@ -182,27 +181,4 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
             Err(bad(Arg::shape, ANY, -1).dim(unknown))
         }
     }
-}
-
-/// The shape to which two shapes broadcast, right-aligned, and its number of dimensions.
-pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
-    layout::check_shape(a).map_err(|e| e.of(Arg::a))?;
-    layout::check_shape(b).map_err(|e| e.of(Arg::b))?;
-    let (mut shape, ndim) = ([1; MAX_NDIM], a.len().max(b.len()));
-    let extent = |shape: &[i64], dim: usize| {
-        let own = dim.checked_sub(ndim.saturating_sub(shape.len()));
-        own.and_then(|own| shape.get(own)).copied().unwrap_or(1)
-    };
-    for (dim, slot) in shape.iter_mut().take(ndim).enumerate() {
-        *slot = match (extent(a, dim), extent(b, dim)) {
-            (a, b) if a == b || b == 1 => a,
-            (1, b) => b,
-            (a, b) => {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::b).dim(dim);
-                let error = error.detail(UNLIKE);
-                return Err(error.value(b).limit(a));
-            }
-        };
-    }
-    Ok((shape, ndim))
 }

@@ -12,7 +12,7 @@ use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use super::chain::Chain;
 use super::{Legacy, Versioned};
@@ -107,7 +107,6 @@ pub struct Block {
     references: AtomicUsize,
     before: Chain,
     after: Chain,
-    user_data: AtomicPtr<c_void>,
     owner: Owner,
     // Extents, strides and data follow.
 }
@@ -347,7 +346,6 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
         (&raw mut (*at).references).write(AtomicUsize::new(1));
         (&raw mut (*at).before).write(Chain::new());
         (&raw mut (*at).after).write(Chain::new());
-        (&raw mut (*at).user_data).write(AtomicPtr::new(null_mut()));
         (&raw mut (*at).owner).write(owner);
     }
 }
@@ -490,12 +488,6 @@ impl Block {
     #[inline]
     pub fn owner(&self) -> Owner {
         self.owner
-    }
-
-    /// The caller's own pointer, only stored.
-    #[inline]
-    pub fn user_data(&self) -> &AtomicPtr<c_void> {
-        &self.user_data
     }
 
     /// The callbacks that run before the data is freed, or after.

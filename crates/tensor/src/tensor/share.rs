@@ -1,4 +1,4 @@
-//! Releasing and sharing references, flags that stay true, and the caller's own pointer.
+//! Releasing and sharing references, and flags that stay true.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::*;
@@ -203,23 +203,6 @@ pub unsafe fn keeper(mut block: NonNull<Block>) -> NonNull<Block> {
         match base {
             Some(base) => block = base,
             None => return block,
-        }
-    }
-}
-
-/// The address of the tensor that owns the memory: the base of views and boxes.
-///
-/// # Safety
-/// `tensor` is live.
-pub unsafe fn storage(tensor: Versioned) -> usize {
-    // SAFETY: the caller's word.
-    unsafe {
-        let Some(block) = block::of_versioned(tensor) else { return tensor.as_ptr() as usize };
-        let keeper = keeper(block);
-        match keeper.as_ref().owner() {
-            Owner::Versioned(base) => base.as_ptr() as usize,
-            Owner::Legacy(base) => base.as_ptr() as usize,
-            _ => keeper.as_ptr() as usize,
         }
     }
 }
