@@ -1461,8 +1461,7 @@ DLRS_NORMALIZE_MERGE: Final = 4
 DLRS_NORMALIZE_OFFSET: Final = 1
 """Move byte_offset into data."""
 DLRS_NORMALIZE_STRIDES: Final = 2
-"""Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
-"""
+"""Give every extent of 1, and all of an empty tensor, its compact row-major stride."""
 DLRS_NOTATION_ARROW: Final = 3
 """Arrow's C data interface: `f`, `g`, `c`, `C`."""
 DLRS_NOTATION_PEP3118: Final = 1

@@ -359,7 +359,7 @@ class NormalizeFlags(IntFlag):
 
     # Move byte_offset into data.
     OFFSET = 1
-    # Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
+    # Give every extent of 1, and all of an empty tensor, its compact row-major stride.
     STRIDES = 2
     # Drop extents of 1 and merge dimensions that are contiguous with each other.
     MERGE = 4
