@@ -1365,7 +1365,7 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
 /** Move byte_offset into data. */
 #define DLRS_NORMALIZE_OFFSET (1U << 0U)
 
-/** Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor. */
+/** Give every extent of 1, and all of an empty tensor, its compact row-major stride. */
 #define DLRS_NORMALIZE_STRIDES (1U << 1U)
 
 /** Drop extents of 1 and merge dimensions that are contiguous with each other. */

@@ -9,7 +9,7 @@ use crate::view::Step;
 
 /// Move byte_offset into data.
 pub const DLRS_NORMALIZE_OFFSET: u32 = 1 << 0;
-/// Give every extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
+/// Give every extent of 1, and all of an empty tensor, its compact row-major stride.
 pub const DLRS_NORMALIZE_STRIDES: u32 = 1 << 1;
 /// Drop extents of 1 and merge dimensions that are contiguous with each other.
 pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;

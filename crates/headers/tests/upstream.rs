@@ -32,7 +32,7 @@ fn dlpack_h_is_upstreams_without_the_comments() {
 
 /// What `newest.py` says of a header; an error if it has codes that are not known.
 fn newest(header: &Path) -> Result<String, String> {
-    let script = headers::root().join("headers/newest.py");
+    let script = headers::root().join("crates/headers/newest.py");
     try_run(tool("python3", "python3").arg("-B").arg(script).arg(header))
 }
 
