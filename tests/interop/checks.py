@@ -6,14 +6,15 @@ Wrong where a promise is broken, Skip where the system lacks the feature.
 
 import ctypes
 import gc
+import itertools
 
 import numpy as np
 
 from ours import (Capsule, Counted, Facts, Made, capsules, ctypes_binding, dtype_of, facts,
                   of_array, take)  # first: it sets the path to dlpack_rs
 
-from dlpack_rs import inspect
-from dlpack_rs.consumers import BREAKS, COPIES, REFUSES, TAKES
+from dlpack_rs import inspect, prepare
+from dlpack_rs.consumers import BREAKS, CONSUMERS, COPIES, REFUSES, TAKES
 
 
 class Wrong(Exception):
@@ -322,6 +323,39 @@ def import_deleter(system):
     return "once"
 
 
+def prepared(system):
+    """What dlpack_rs.prepare returns is taken, and the line that it says is true."""
+    name, data = system.__name__.rpartition(".")[2], MATRIX.tobytes()
+    if name not in [consumer.name for consumer in CONSUMERS]:
+        raise Skip
+    forms = [(MATRIX, {"shape": (4, 6)}),
+             (MATRIX, {"shape": (4, 6), "misaligned": 4}),
+             (MATRIX, {"shape": (4, 6), "byte_offset": 256}),
+             (MATRIX.T, {"shape": (6, 4), "strides": (1, 6)}),
+             (MATRIX[::-1], {"shape": (4, 6), "strides": (-6, 1), "first": 72}),
+             (MATRIX[:, ::2], {"shape": (4, 3), "strides": (6, 2)})]
+    for (expected, form), read_only, drop in itertools.product(forms, (False, True), (False, True)):
+        made = Made(data, dtype="float32", read_only=read_only, **form)
+        try:
+            tensor, how = prepare(made.tensor, name, drop_read_only=drop)
+        except BufferError as error:
+            raise Refused(f"BufferError: {error}") from None
+        address = facts(tensor).address
+        x = system.take(tensor)
+        if hasattr(system, "values"):
+            must(np.array_equal(system.values(x), expected), f"other values, {how}")
+        must(how.startswith(f"{name}: shared") == (address == made.address), how)
+        theirs = system.address(x) if hasattr(system, "address") else None
+        if theirs is not None:
+            must((theirs == address) != (f"; {name} copies it" in how), how)
+        if read_only and address == made.address:
+            writes = getattr(system, "writable", lambda _: False)(x) and theirs == address
+            must(drop == ("READ_ONLY dropped" in how) or tensor.readonly, how)
+            must(drop or not writes, f"may write, {how}")
+        del x, tensor
+    return "as it says"
+
+
 # --- dtypes -----------------------------------------------------------------------------------
 
 kept = []
@@ -380,5 +414,6 @@ CHECKS = {
     "import byte_offset": import_offset,
     "import raw offset": import_raw_offset, "import unaligned": import_unaligned,
     "import read-only": import_read_only, "import deleter": import_deleter,
+    "prepared": prepared,
 }
 CHECKS |= {f"dtype {name}": (lambda system, name=name: dtype(system, name)) for name in DTYPES}

@@ -23,7 +23,8 @@ TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
            "gaps": "import gapped", "broadcast": "import broadcast",
            "byte_offset": "import byte_offset", "raw offset": "import raw offset",
            "unaligned": "import unaligned",
-           "READ_ONLY": "import read-only", "our deleter": "import deleter", "exit": "exit"}
+           "READ_ONLY": "import read-only", "our deleter": "import deleter",
+           "prepared": "prepared", "exit": "exit"}
 
 # Types that are listed under one name where all of them are supported.
 GROUPS = {
@@ -65,6 +66,8 @@ TO_THEM_HEAD = """
 *reversed*: negative strides. *gaps*: sliced rows. *broadcast*: stride 0. *byte_offset*: an offset
 that `Tensor` adds to `data`; *raw offset*: one that is left in the struct. *unaligned*: 4 bytes
 past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes.
+*prepared*: what `dlpack_rs.prepare` returns of dense, unaligned, transposed, reversed and sliced,
+writable and READ_ONLY tensors is taken, and the line that it says is true.
 *exit*: the process ends cleanly with tensors of both sides alive.
 """
 DTYPES_HEAD = """
@@ -95,6 +98,7 @@ def cell(found, notes):
     result, text = found
     if result == "ok":
         plain = {"works": "yes", "zero-copy": "yes", "once": "yes", "clean": "yes", "kept": "yes",
+                 "as it says": "yes",
                  "__dlpack__": "`__dlpack__`"}
         return plain.get(text, text.removesuffix(" by the peer"))
     if result == "skip":
