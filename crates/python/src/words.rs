@@ -53,12 +53,15 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
         }
         Err(error) => return Err(error),
     }
-    const WIDE: &str = "a number of the pair is too large\0Give two that fit in 32 bits.";
-    let wide = Error::new(DLRS_BAD_ARG).detail(WIDE);
+    let wide = |number| {
+        let number = signed(number);
+        let text = format_args!("{name} must be a pair of integers of 32 bits, not of {number}");
+        Err(refused(python, python.PyExc_ValueError(), text))
+    };
     match found.map(i32::try_from) {
         [Ok(first), Ok(second)] => Ok([first, second]),
-        [Ok(_), Err(_)] => Err(wide.value(found[1])),
-        _ => Err(wide.value(found[0])),
+        [Ok(_), Err(_)] => wide(found[1]),
+        _ => wide(found[0]),
     }
 }
 
