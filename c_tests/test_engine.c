@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_bit.h"
 #include "dlpack_rs.h"
 #include "guarded.h"
 #include "harness.h"
@@ -82,38 +83,9 @@ static void measure(const one_case *c, layout *side) {
   side->high = (high + 7) / 8;
 }
 
-static void copy_bits(unsigned char *to, int64_t to_bit, const unsigned char *from,
-                      int64_t from_bit, int64_t width) {
-  int64_t i;
-  if (((to_bit | from_bit | width) & 7) == 0) {
-    for (i = 0; i < width / 8; ++i) to[to_bit / 8 + i] = from[from_bit / 8 + i];
-    return;
-  }
-  for (i = 0; i < width; ++i) {
-    int bit = from[(from_bit + i) >> 3] >> ((from_bit + i) & 7) & 1;
-    unsigned char mask = (unsigned char)(1u << ((to_bit + i) & 7));
-    unsigned char *byte = &to[(to_bit + i) >> 3];
-    *byte = (unsigned char)(bit ? *byte | mask : *byte & ~mask);
-  }
-}
-
-/* Bits count from the least significant one of a byte, on every machine. */
 static void oracle(const one_case *c, const unsigned char *from, unsigned char *to) {
-  int64_t index[DIMS] = {0};
-  int64_t s = 8 * c->src.low, d = 8 * c->dst.low;
-  for (;;) {
-    int i = c->ndim;
-    copy_bits(to, d, from, s, c->width);
-    for (;;) {
-      if (i-- == 0) return;
-      s += c->src.strides[i] * c->width;
-      d += c->dst.strides[i] * c->width;
-      if (++index[i] < c->shape[i]) break;
-      s -= c->shape[i] * c->src.strides[i] * c->width;
-      d -= c->shape[i] * c->dst.strides[i] * c->width;
-      index[i] = 0;
-    }
-  }
+  copy_by_bit(c->ndim, c->shape, c->width, from, 8 * c->src.low, c->src.strides, to, 8 * c->dst.low,
+              c->dst.strides);
 }
 
 static DLTensor tensor_of(one_case *c, layout *side, unsigned char *bytes) {

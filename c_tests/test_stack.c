@@ -6,6 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "by_bit.h"
 #include "harness.h"
 #include "small_stack.h"
 
@@ -117,39 +118,9 @@ static void fill_bytes(unsigned char *bytes, size_t nbytes, uint64_t seed) {
   }
 }
 
-/* One element, bit by bit for partial bytes. */
-static void element(const unsigned char *from, int64_t at, unsigned char *to, int64_t put,
-                    int64_t bits) {
-  int64_t i;
-  if (((at | put | bits) & 7) == 0) {
-    memcpy(to + put / 8, from + at / 8, (size_t)bits / 8);
-    return;
-  }
-  for (i = 0; i < bits; ++i) {
-    unsigned char mask = (unsigned char)(1u << ((put + i) & 7));
-    int bit = from[(at + i) >> 3] >> ((at + i) & 7) & 1;
-    unsigned char *byte = &to[(put + i) >> 3];
-    *byte = (unsigned char)(bit ? *byte | mask : *byte & ~mask);
-  }
-}
-
-/* Element by element from `from` (whose first element is at bit `at`) to `to`. */
-static void by_hand(const pair *p, const unsigned char *from, int64_t at, const int64_t *strides,
-                    unsigned char *to) {
-  int64_t index[DIMS] = {0}, put = 0;
-  for (;;) {
-    int i = p->src.dl_tensor.ndim;
-    element(from, at, to, put, p->width);
-    for (;;) {
-      if (i-- == 0) return;
-      at += p->from[i] * p->width;
-      put += strides[i] * p->width;
-      if (++index[i] < p->shape[i]) break;
-      at -= p->shape[i] * p->from[i] * p->width;
-      put -= p->shape[i] * strides[i] * p->width;
-      index[i] = 0;
-    }
-  }
+/* From the source, whose first element is at bit `at`, to `to`. */
+static void by_hand(const pair *p, int64_t at, const int64_t *strides, unsigned char *to) {
+  copy_by_bit(p->src.dl_tensor.ndim, p->shape, p->width, p->source, at, p->from, to, 0, strides);
 }
 
 /* Memory for both sides of a pair whose extents and strides are set, and the expected elements. */
@@ -178,8 +149,8 @@ static void pair_finish(pair *p, DLDataType dtype, int ndim) {
   p->src = t_managed(t_describe(p->source + low * p->width / 8, dtype, ndim, p->shape, p->from), 0);
   p->dst = t_managed(t_describe(p->target, dtype, ndim, p->shape, p->to), 0);
   memcpy(p->target, p->expected, p->target_nbytes);
-  by_hand(p, p->source, low * p->width, p->to, p->expected);
-  by_hand(p, p->source, low * p->width, strides, p->dense);
+  by_hand(p, low * p->width, p->to, p->expected);
+  by_hand(p, low * p->width, strides, p->dense);
 }
 
 static void pair_free(pair *p) {

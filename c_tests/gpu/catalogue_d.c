@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gpu.h"
+#include "../by_bit.h"
 #include "../scattered.h"
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
@@ -232,28 +233,6 @@ static int arrange(layout *it, int ndim, const int64_t *shape, int64_t bits, int
   return scattered(ndim, shape, bits, is_source, ROOM, it->strides, &it->byte_offset);
 }
 
-/* Bit by bit: the bytes that the destination must have after a copy. */
-static void oracle(const DLTensor *tensor, const layout *a, const layout *b, const unsigned char *src,
-                   unsigned char *dst) {
-  int64_t bits = (int64_t)tensor->dtype.bits * tensor->dtype.lanes, index[6] = {0}, n = 1;
-  for (int i = 0; i < tensor->ndim; ++i) n *= tensor->shape[i];
-  while (n-- > 0) {
-    int64_t from = (int64_t)a->byte_offset * 8, to = (int64_t)b->byte_offset * 8;
-    for (int i = 0; i < tensor->ndim; ++i) {
-      from += index[i] * a->strides[i] * bits;
-      to += index[i] * b->strides[i] * bits;
-    }
-    for (int64_t k = 0; k < bits; ++k, ++from, ++to) {
-      int bit = src[from >> 3] >> (from & 7) & 1;
-      dst[to >> 3] = (unsigned char)((dst[to >> 3] & ~(1 << (to & 7))) | bit << (to & 7));
-    }
-    for (int i = tensor->ndim; i-- > 0;) {
-      if (++index[i] < tensor->shape[i]) break;
-      index[i] = 0;
-    }
-  }
-}
-
 static void fill(unsigned char *bytes) {
   for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)below(256);
 }
@@ -286,7 +265,8 @@ static void layouts(int from, int to, int rounds) {
     other.byte_offset = b.byte_offset;
     if (from >= 0) one.device = DEV(from);
     other.device = to < 0 ? CPU : DEV(to);
-    oracle(&one, &a, &b, seed, want);
+    copy_by_bit(ndim, shape, bits, seed, (int64_t)a.byte_offset * 8, a.strides, want,
+                (int64_t)b.byte_offset * 8, b.strides);
     if (!WORKS(dlrs_copy_desc(&one, 0, &other, 0, NULL, ERR))) continue;
     if (to < 0) memcpy(got, dst, ROOM);
     else gpu_read(to, got, dst, ROOM);

@@ -4,8 +4,8 @@
 //! out. Numbers are written as Python writes them: integers in decimal, `True` and `False`, floats
 //! by the fewest digits that give the same float64 or float32 when read again. Narrower floats are
 //! written like the float32 of the same value, NaNs all alike. A complex number is `1.0-2.0j`;
-//! handles, and elements whose dtype is not known, are their bits in hexadecimal. Lanes are one more
-//! dimension, the innermost.
+//! handles, and elements whose dtype is not known, are their bits in hexadecimal. Lanes are one
+//! more dimension, the innermost.
 //!
 //! More than 65536 (or `threshold`) elements that summarising leaves over, as of shape
 //! (2, 2, …, 2), are not printed; `edge_items` of 0 counts as 1.
