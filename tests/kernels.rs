@@ -126,6 +126,28 @@ impl Modules {
         SHIPPED.get_or_init(|| Modules::new(PTX.to_str().unwrap()))
     }
 
+    /// # Safety
+    /// The callback describes memory that may be used.
+    unsafe fn run(
+        &self,
+        kernel: &CStr,
+        blocks: u32,
+        args: &KernelArgs,
+        reach: Memory,
+        of: *mut c_void,
+    ) {
+        let program = self.0[Family::of(kernel.to_bytes()).unwrap().number()];
+        // SAFETY: a program and its kernel; a string if it is not NULL.
+        unsafe {
+            let number = (interpreter().find)(program, kernel.as_ptr());
+            assert!(number >= 0, "{kernel:?}");
+            let argument = (&raw const *args).cast();
+            let wrong = (interpreter().execute)(program, number, blocks, argument, reach, of);
+            let wrong = (!wrong.is_null()).then(|| CStr::from_ptr(wrong));
+            assert_eq!(wrong, None, "{kernel:?}");
+        }
+    }
+
     /// The instructions, and whether each was executed.
     fn instructions(&self) -> impl Iterator<Item = (String, bool)> {
         self.0.iter().flat_map(|&program| {
@@ -210,23 +232,14 @@ impl Device<'_> {
         for Launch { kernel, grid: [gx, gy, gz], block, args } in launches(plan, self.limit) {
             assert_eq!(([gy, gz], block), ([1, 1], [256, 1, 1]));
             let gx = gx.min(self.blocks);
-            let argument = (&raw const args).cast();
             match self.by {
-                By::Ptx(Modules(programs)) => {
-                    let program = programs[Family::of(kernel.to_bytes()).unwrap().number()];
-                    let of = (&raw const sides).cast_mut().cast();
-                    // SAFETY: a program and its kernel; memory that the callback describes.
-                    let wrong = unsafe {
-                        let number = (interpreter().find)(program, kernel.as_ptr());
-                        assert!(number >= 0, "{kernel:?}");
-                        (interpreter().execute)(program, number, gx, argument, reach, of)
-                    };
-                    // SAFETY: a string if it is not NULL.
-                    let wrong = (!wrong.is_null()).then(|| unsafe { CStr::from_ptr(wrong) });
-                    assert_eq!(wrong, None, "{kernel:?}");
-                }
+                // SAFETY: the caller's promise; the callback describes memory that is open.
+                By::Ptx(modules) => unsafe {
+                    modules.run(kernel, gx, &args, reach, (&raw const sides).cast_mut().cast());
+                },
                 // SAFETY: the caller's promise.
                 By::Amd(launch) => unsafe {
+                    let argument = (&raw const args).cast();
                     assert_eq!(launch(kernel.as_ptr(), gx, argument), 0, "{kernel:?}");
                 },
             }
@@ -703,6 +716,99 @@ fn faults_planted_in_the_ptx_are_seen() {
     let (all, unseen) = thread.spawn(work).unwrap().join().unwrap();
     println!("{} of {all} planted faults were seen", all - unseen.len());
     assert_eq!(unseen, UNSEEN.map(|(name, _)| name));
+}
+
+/// Memory of a device without the addresses of the host's: pieces far apart.
+struct Far(Vec<(u64, Vec<u8>)>);
+
+impl Far {
+    extern "C" fn reach(far: *mut c_void, at: u64, found: *mut Range) -> c_int {
+        // SAFETY: `far` is one, and `found` is an output.
+        unsafe {
+            let Far(pieces) = &mut *far.cast::<Far>();
+            let Some((low, bytes)) =
+                pieces.iter_mut().find(|(low, all)| at.wrapping_sub(*low) < all.len() as u64)
+            else {
+                return 0;
+            };
+            let high = *low + bytes.len() as u64;
+            found.write(Range { low: *low, high, bytes: bytes.as_mut_ptr() });
+            1
+        }
+    }
+
+    fn at(&self, address: u64) -> u8 {
+        let (low, bytes) = self.0.iter().rev().find(|(low, _)| address >= *low).unwrap();
+        bytes[(address - low) as usize]
+    }
+
+    /// Runs the last launches of a plan, from number `first` on, and returns how many it has.
+    fn run(&mut self, dims: &[(i64, i64, i64)], size: i64, first: usize) -> usize {
+        let mut plan = Plan::new(SRC as *const u8, DST as *mut u8, Item::Bytes(size as usize));
+        dims.iter().for_each(|&(n, src, dst)| plan.push(Dim { n, src, dst }));
+        let all: Vec<_> = launches(&plan, i64::MAX).collect();
+        for launch in &all[first.min(all.len())..] {
+            let of = (&raw mut *self).cast();
+            // SAFETY: the callback describes the pieces.
+            unsafe {
+                let blocks = launch.grid[0];
+                Modules::shipped().run(launch.kernel, blocks, &launch.args, Far::reach, of);
+            }
+        }
+        all.len()
+    }
+}
+
+const SRC: u64 = 1 << 44;
+const DST: u64 = 1 << 45;
+
+#[test]
+fn strides_beyond_32_bits_and_more_elements_than_a_launch_has() {
+    let mut random = Random(0xfa12_0000_0000_0001);
+    let mut filled = |n: i64| {
+        let mut bytes = vec![0; n as usize];
+        random.fill(&mut bytes);
+        bytes
+    };
+    let (rows, n, by_src, by_dst) = (70i64, 66i64, 5i64 << 32, 7i64 << 32);
+    for size in [1, 2, 4, 8, 16] {
+        // Rows to rows, with a gap in the source; rows to columns; columns to rows.
+        for (src, dst) in [
+            ([by_src, 2 * size], [by_dst, size]),
+            ([by_src, size], [size, 80 * size]),
+            ([size, 80 * size], [by_dst, size]),
+        ] {
+            let piece = 80 * 80 * size;
+            let far = |base: u64, by: i64| {
+                (0..rows).map(move |row| base + (row * by) as u64).take(if by > piece {
+                    70
+                } else {
+                    1
+                })
+            };
+            let pieces = far(SRC, src[0]).chain(far(DST, dst[0]));
+            let mut memory = Far(pieces.map(|low| (low, filled(piece))).collect());
+            memory.run(&[(rows, src[0], dst[0]), (n, src[1], dst[1])], size, 0);
+            for (row, i, byte) in
+                (0..rows * n * size).map(|k| (k / n / size, k / size % n, k % size))
+            {
+                let from = SRC + (row * src[0] + i * src[1] + byte) as u64;
+                let to = DST + (row * dst[0] + i * dst[1] + byte) as u64;
+                assert_eq!(memory.at(from), memory.at(to), "{size} {row} {i}");
+            }
+        }
+        // The last of two launches.
+        let (most, more) = (1i64 << 27, 1000);
+        let pieces = [(SRC, 2 * size), (DST, size)]
+            .map(|(base, step)| (base + (most * step) as u64, filled(more * step)));
+        let mut memory = Far(pieces.into());
+        let last = [(most + more, 2 * size, size)];
+        assert_eq!(memory.run(&last, size, 1), 2);
+        for k in most * size..(most + more) * size {
+            let from = SRC + (k / size * 2 * size + k % size) as u64;
+            assert_eq!(memory.at(from), memory.at(DST + k as u64), "{size} {k}");
+        }
+    }
 }
 
 /// Too large for any machine here: only the arithmetic is checked.
