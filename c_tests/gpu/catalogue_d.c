@@ -967,18 +967,19 @@ static void d21_refused(void) {
   for (int i = 0; i < 4; ++i) peers(refusals[i]);
 }
 
-/* Host memory with another address on the device: kernels get that address. Memory registered in
- * two pieces is two places for a kernel, and one for the host. */
+/* Registered host memory, with another address on the device for HIP: kernels get that address. Memory
+ * registered in two pieces is two places for a kernel, and one for the host; and no kernel works on
+ * memory that is registered in part, or has a hole. */
 static void d28_registered(void) {
-  enum { WHOLE, HALVES, PINNED, HOST_KINDS };
+  enum { WHOLE, HALVES, PART, HOLE, PINNED, HOST_KINDS };
   static _Alignas(4096) unsigned char memory[2 * 4096];
   NEEDS_STANDIN();
   void *device = gpu_alloc(0, SPACE), *stream = gpu_stream(0, 1);
   for (int kind = 0; kind < HOST_KINDS; ++kind) {
     unsigned char *pinned = gpu_pinned(SPACE), *host = kind == PINNED ? pinned : memory + 4096 - 512 + 64;
-    size_t first = kind == HALVES ? 4096 : sizeof memory;
+    size_t first = kind == WHOLE ? sizeof memory : 4096, second = kind == HOLE ? 4096 + 256 : 4096;
     if (kind != PINNED) WORKS(dlrs_mem_register_host(G.type, memory, first, ERR));
-    if (kind == HALVES) WORKS(dlrs_mem_register_host(G.type, memory + first, sizeof memory - first, ERR));
+    if (kind == HALVES || kind == HOLE) WORKS(dlrs_mem_register_host(G.type, memory + second, sizeof memory - second, ERR));
     for (int i = 0; i < LAYOUTS_N * LAYOUTS_N * 4; ++i) {
       int up = i & 1, async = i >> 1 & 1;
       const shaped *a = &LAYOUTS[i / 4 % LAYOUTS_N], *b = &LAYOUTS[i / 4 / LAYOUTS_N];
@@ -989,14 +990,91 @@ static void d28_registered(void) {
       DLTensor here = shaped_tensor(up ? a : b, host, t_device(G.pinned, 0), strides[1]);
       if (!up) arrives(there, a, G.bytes(device), here, b, (uint32_t *)(void *)host, &options);
       else arrives(here, a, (uint32_t *)(void *)host, there, b, G.bytes(device), &options);
-      if (a == LAYOUTS && b == LAYOUTS + 3 && kind != HALVES) EQUAL(G.calls(LAUNCHES) - launches, 1);
+      if (a == LAYOUTS && b == LAYOUTS + 3 && (kind == WHOLE || kind == PINNED)) EQUAL(G.calls(LAUNCHES) - launches, 1);
     }
     if (kind != PINNED) WORKS(dlrs_mem_unregister_host(G.type, memory, ERR));
-    if (kind == HALVES) WORKS(dlrs_mem_unregister_host(G.type, memory + first, ERR));
+    if (kind == HALVES || kind == HOLE) WORKS(dlrs_mem_unregister_host(G.type, memory + second, ERR));
     gpu_pinned_free(pinned);
   }
   gpu_stream_free(0, stream);
   gpu_free(0, device);
+}
+
+/* On a thread without a context. */
+static void *pinned_only(void *unused) {
+  static unsigned char host[4096];
+  int64_t n = sizeof host;
+  void *data = NULL;
+  dlrs_pointer_info info;
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  WORKS(dlrs_mem_alloc(t_device(G.pinned, 0), sizeof host, 0, NULL, &data, ERR));
+  WORKS(dlrs_mem_register_host(G.type, host, sizeof host, ERR));
+  WORKS(dlrs_pointer_device(G.type, data, &info, ERR));
+  EQUAL(info.device.device_type, G.pinned);
+  DLTensor from = t_describe(host, U8, 1, &n, NULL), to = t_describe(data, U8, 1, &n, NULL);
+  to.device = t_device(G.pinned, 0);
+  WORKS(dlrs_copy_desc(&from, 0, &to, 0, NULL, ERR));
+  WORKS(dlrs_mem_unregister_host(G.type, host, ERR));
+  WORKS(dlrs_mem_free(t_device(G.pinned, 0), data, sizeof host, 0, NULL, ERR));
+  return unused;
+}
+
+/* A process that works on device 1 gets no context on device 0, which another may have for itself,
+ * and pinned memory of the driver's pools, which is of device -1, is pinned memory. */
+static void one_device(int exclusive) {
+  int (*state)(int, unsigned *, int *);
+  unsigned flags;
+  int active = -1;
+  void *data = NULL;
+  pthread_t thread;
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  *(void **)&state = dlsym(G.library, "cuDevicePrimaryCtxGetState");
+  EQUAL(state(0, &flags, &active), 0);
+  EQUAL(active, 0);
+  G.ctl(STANDIN_HOST_DEVICE, -1, 0, NULL);
+  if (exclusive) G.ctl(STANDIN_EXCLUSIVE, 0, 0, NULL);
+  else WORKS(dlrs_mem_alloc(DEV(1), 4096, 0, NULL, &data, ERR));
+  EQUAL(pthread_create(&thread, NULL, pinned_only, NULL), 0);
+  pthread_join(thread, NULL);
+  EQUAL(state(0, &flags, &active), 0);
+  EQUAL(active, 0);
+  if (data) WORKS(dlrs_mem_free(DEV(1), data, 4096, 0, NULL, ERR));
+}
+static void d17_one_device(void) { one_device(0); }
+static void d17_exclusive(void) { one_device(1); }
+
+/* Streams for pinned memory are of any device, whichever is current and whatever the other side's
+ * stream is, also where the driver does not tell a stream's device. */
+static void d28_streams(void) {
+  NEEDS_STANDIN();
+  void *pinned = gpu_pinned(24), *streams[2][2];
+  for (int i = 0; i < 4; ++i) streams[i / 2][i % 2] = gpu_stream(i / 2, 1);
+  for (int i = 0; i < 64; ++i) {
+    int device = i & 1, of = i >> 1 & 1, current = i >> 2 & 1, up = i >> 3 & 1, last = i >> 4 & 1, named = i >> 5 & 1;
+    int64_t six = 6;
+    void *data = gpu_alloc(device, 24);
+    DLTensor a = t_describe(pinned, F32, 1, &six, NULL), b = t_describe(data, F32, 1, &six, NULL);
+    a.device = t_device(G.pinned, 0), b.device = DEV(device);
+    memset(pinned, i, 24);
+    memset(G.bytes(data), 99, 24);
+    void *mine = streams[of][0], *its = named ? streams[device][last] : NULL;
+    dlrs_copy_options options = up ? gpu_options(mine, its, 0) : gpu_options(its, mine, 0);
+    gpu_set_current(current, 0);
+    standin_stats_t before = gpu_now().stats;
+    if (WORKS(dlrs_copy_desc(up ? &a : &b, 0, up ? &b : &a, 0, &options, ERR))) {
+      EQUAL(up ? *(char *)G.bytes(data) : *(char *)pinned, up ? i : 99);
+    } else {
+      printf("device %d, a stream of device %d for the pinned side, current %d, up %d\n", device, of, current, up);
+    }
+    EQUAL(gpu_now().stats.events, before.events);
+    EQUAL(gpu_now().stats.device, before.device);
+    gpu_set_current(0, 0);
+    gpu_free(device, data);
+  }
+  for (int i = 0; i < 4; ++i) gpu_stream_free(i / 2, streams[i / 2][i % 2]);
+  gpu_pinned_free(pinned);
 }
 
 /* Memory of another context of the device, which kernels of the primary one cannot access. */
@@ -1601,6 +1679,8 @@ static const gpu_row rows[] = {
     {"D16", "legacy stream next to a capture", d16_legacy},
     {"D17", "the current context or device", d17},
     {"D17", "memory of another context", d17_other_context},
+    {"D17", "a process on one device leaves the others alone", d17_one_device},
+    {"D17", "another process has device 0 for itself", d17_exclusive},
     {"D17", "green contexts", d17_green},
     {"D18", "no context: retained once", d18},
     {"D18", "the primary context is recognised", asked_primary},
@@ -1620,7 +1700,8 @@ static const gpu_row rows[] = {
     {"D27", "order between streams", d27_order},
     {"D28", "managed and pinned memory", d28},
     {"D28", "all pairs of kinds of memory", d28_pairs},
-    {"D28", "registered memory has another address on the device", d28_registered},
+    {"D28", "registered memory: whole, in pieces, in part, with a hole", d28_registered},
+    {"D28", "streams of any device for pinned memory", d28_streams},
     {"D29", "freed on its own device", d29},
     {"D30", "flags and layout of a copy", d30},
     {"D31", "no device", d31},

@@ -765,7 +765,9 @@ static void cost(void) {
     long calls = gpu_now().stats.calls - before;
     wait_for_all();
     int want = G.hip ? rows[i].rocm : rows[i].cuda;
-    if (G.hip == 5) want = calls < want ? (int)calls : want;
+    /* There, the device of a named stream for pinned memory is found by an event. */
+    int found = (rows[i].dst == PINNED && rows[i].to == NAMED) || (rows[i].src == PINNED && rows[i].from == NAMED);
+    if (G.hip == 5) want = calls < want + 2 * found ? (int)calls : want + 2 * found;
     if (calls != want) {
       printf("%s on %s -> %s on %s, %s\n", kind_names[rows[i].src], choice_names[rows[i].from],
              kind_names[rows[i].dst], choice_names[rows[i].to], rows[i].async ? "enqueued" : "waits");

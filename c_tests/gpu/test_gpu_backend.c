@@ -419,7 +419,8 @@ static void cost(const char *path) {
     ASKS(OWN, 1, cpu, device, ADDRESS "hipMemcpyAsync ");
     ASKS(OWN, 1, pinned, device, ADDRESS "hipMemcpyAsync ");
     ASKS(OWN, 1, device, cpu, ADDRESS "hipMemcpyAsync ");
-    ASKS(OWN, 1, device, pinned, ADDRESS "hipMemcpyAsync ");
+    if (whose) ASKS(OWN, 1, device, pinned, ADDRESS "hipMemcpyAsync ");
+    else ASKS(OWN, 1, device, pinned, "hipEventCreateWithFlags hipEventRecord hipEventDestroy " ADDRESS "hipMemcpyAsync ");
     ASKS(OWN, 1, device, device, ADDRESS ADDRESS "hipMemcpyAsync ");
     asks(OWN, 0, cpu, device, "hipGetDevice " ADDRESS "hipMemcpyAsync ");
     EQUAL(set_device(1), 0);

@@ -188,6 +188,8 @@ static int change(int what, long a, long b, const char *text) {
   case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
   case STANDIN_FORGIVE: stats.violations = a; return 0;
   case STANDIN_RUN: return run(a);
+  case STANDIN_EXCLUSIVE: set.exclusive = 1 << a; return 0;
+  case STANDIN_HOST_DEVICE: set.host_device = (int)a; return 0;
   case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);
   default: return -1;
   }
@@ -321,6 +323,7 @@ context *current(void) {
 
 int context_retain(int device, void **out) {
   if (!is_device(device)) return E_DEVICE;
+  if (set.exclusive >> device & 1) return 46; /* CUDA_ERROR_DEVICE_UNAVAILABLE */
   context *self = primary_of(device);
   if (self == NULL) self = context_new(device, 1);
   if (self == NULL) return E_NOMEM;

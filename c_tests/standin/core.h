@@ -110,7 +110,7 @@ typedef struct settings {
   int version, devices, peers[STANDIN_DEVICES_MAX][STANDIN_DEVICES_MAX];
   size_t memory[STANDIN_DEVICES_MAX];
   long seed, delay, hang, fault_after, fault_code, exiting;
-  int pools, managed, concurrent, free_waits, pageable, unknown_is_ok;
+  int pools, managed, concurrent, free_waits, pageable, unknown_is_ok, exclusive, host_device;
 } settings;
 extern settings set;
 extern standin_stats_t stats;

@@ -361,7 +361,7 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
     memcpy(bytes, &address, 8);
     break;
   case 8: bytes[0] = it->kind == MANAGED_MEMORY; break;
-  case 9: memcpy(bytes, &it->device, 4); break;
+  case 9: memcpy(bytes, it->kind == PINNED && set.host_device ? &set.host_device : &it->device, 4); break;
   case 11: memcpy(bytes, &it->address, 8); break;
   case 12: memcpy(bytes, &it->nbytes, 8); break;
   case 13: bytes[0] = 1; break;

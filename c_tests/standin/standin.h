@@ -48,6 +48,8 @@ enum standin_what {
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are that many */
   STANDIN_FORGIVE,     /* sets the number of violations to a */
   STANDIN_CONCURRENT,  /* whether the host may use managed memory while a device works: a */
+  STANDIN_EXCLUSIVE,   /* device a is used by another process alone: no primary context, code 46 */
+  STANDIN_HOST_DEVICE, /* pinned memory, as from a pool of the host's, is of device a: -1 */
   STANDIN_CTX_LOST     /* destroys the context of device a, as another library might */
 };
 

@@ -85,7 +85,8 @@ impl Backend for Gpu {
             let device = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
             return Ok(Pointer { device, base: null_mut(), nbytes: 0 });
         };
-        let _here = self.0.enter(Some(ordinal), null_mut())?;
+        // Host memory of a driver's pool has no device: -1.
+        let _here = self.0.enter((ordinal >= 0).then_some(ordinal), null_mut())?;
         let (base, nbytes) = self.0.allocation(data);
         Ok(Pointer { device: self.device(memory, ordinal), base, nbytes })
     }
@@ -108,7 +109,7 @@ impl Backend for Gpu {
             return Ok(device);
         }
         self.0.ready()?;
-        let ordinal = self.0.ordinal(data)?;
+        let ordinal = self.0.ordinal(data)?.filter(|&ordinal| ordinal >= 0);
         Ok(ordinal.map_or(device, |ordinal| self.device(Memory::Device, ordinal)))
     }
 

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, Status::*};
 /// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are not handles; they belong to the current context.
 const NAMED_STREAMS: usize = 2;
 const RELAXED: i32 = 2; // CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
+const NONE_OF_ITS: &str = "the driver names a device that is none of its devices";
 const NOT_SUPPORTED: i32 = 801; // CUDA_ERROR_NOT_SUPPORTED, hipErrorNotSupported
 
 /// While it lives, this thread's driver calls use the right device.
@@ -89,7 +90,8 @@ impl Driver {
         unsafe {
             self.cu_current(&mut here.context)?;
             if here.context.is_null() {
-                self.push(here, cuda::primary(self, device.unwrap_or(0))?)?;
+                let any = || cuda::any_primary(self);
+                self.push(here, device.map_or_else(any, |ordinal| cuda::primary(self, ordinal))?)?;
             }
             let mut owner = null_mut();
             if is_handle(stream) {
@@ -131,15 +133,16 @@ impl Driver {
         let mut handle = -1;
         // SAFETY: the caller's stream; a valid output pointer.
         let told = unsafe { self.stream_device(stream, &mut handle) };
-        let all = 0..self.count()?;
+        let count = self.count()?;
         here.ordinal = match (told, device) {
-            (Err(error), _) if error.status() != DLRS_DRV_SYMBOL => return Err(error),
-            (Err(_), device) => device.unwrap_or(0),
+            (Err(error), Some(ordinal)) if error.status() == DLRS_DRV_SYMBOL => ordinal,
+            (Err(error), None) if error.status() == DLRS_DRV_SYMBOL && count == 1 => 0,
+            (Err(error), _) => return Err(error),
             (Ok(()), Some(ordinal)) if self.handle(ordinal)? != handle => return foreign(),
             (Ok(()), Some(ordinal)) => ordinal,
             (Ok(()), None) => {
                 let own = |ordinal: &i32| self.handle(*ordinal).is_ok_and(|its| its == handle);
-                all.into_iter().find(own).unwrap_or(0)
+                (0..count).find(own).ok_or(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))?
             }
         };
         let primary = cuda::primary(self, here.ordinal)?;
@@ -202,7 +205,7 @@ impl Driver {
                 return self.keep(here);
             }
         }
-        Err(Error::new(DLRS_INTERNAL).detail("the driver's current device is none of its devices"))
+        Err(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))
     }
 
     fn push(&self, here: &mut Current, context: Ptr) -> Result<()> {
@@ -225,7 +228,11 @@ impl Driver {
             }
             if is_handle(stream) {
                 match self.stream_device(stream, &mut owner) {
-                    Err(error) if error.status() == DLRS_DRV_SYMBOL => {}
+                    Err(error) if error.status() == DLRS_DRV_SYMBOL => {
+                        if device.is_none() && self.count()? > 1 {
+                            owner = self.device_of(here, current, stream)?;
+                        }
+                    }
                     answer => answer?,
                 }
             }
@@ -233,12 +240,37 @@ impl Driver {
             if owner >= 0 && owner != here.ordinal {
                 return foreign();
             }
-            if here.ordinal != current {
+            if here.ordinal != current || here.former >= 0 {
                 self.hip_set_device(here.ordinal)?;
                 here.former = current;
             }
         }
         Ok(())
+    }
+
+    /// The device of a stream where the runtime does not tell it: events are recorded on streams of
+    /// their own device only. Other devices may become current.
+    fn device_of(&self, here: &mut Current, current: i32, stream: Ptr) -> Result<i32> {
+        let others = (0..self.count()?).filter(|&ordinal| ordinal != current);
+        let mut refused = Error::new(DLRS_STREAM);
+        for ordinal in core::iter::once(current).chain(others) {
+            // SAFETY: a device that exists, the caller's stream, and the event made here.
+            unsafe {
+                if ordinal != current {
+                    self.hip_set_device(ordinal)?;
+                    here.former = current;
+                }
+                match self.event_at(stream) {
+                    Ok(event) => {
+                        self.event_destroy(event.as_ptr())?;
+                        return Ok(ordinal);
+                    }
+                    Err(error) if error.status() == DLRS_STREAM => refused = error,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Err(refused)
     }
 
     /// Makes the context or device of another thread current on this one.

@@ -16,6 +16,7 @@ const MEMORY_TYPE: i32 = 2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 const DEVICE_POINTER: i32 = 3; // CU_POINTER_ATTRIBUTE_DEVICE_POINTER
 const IS_MANAGED: i32 = 8; // CU_POINTER_ATTRIBUTE_IS_MANAGED
 const DEVICE_ORDINAL: i32 = 9; // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+const RANGE_START: i32 = 11; // CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
 const MEMPOOL_HANDLE: i32 = 17; // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
 const MEMORY_HOST: u32 = 1; // CU_MEMORYTYPE_HOST
 const MEMORY_DEVICE: u32 = 2; // CU_MEMORYTYPE_DEVICE
@@ -178,6 +179,29 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     }
 }
 
+/// A primary context of any device: one that is kept, else an active one's, else the first to be
+/// had. Activating another one takes memory of a device that the process may not use.
+pub fn any_primary(driver: &Driver) -> Result<Ptr> {
+    let all = 0..driver.count()?;
+    let kept = |&ordinal: &i32| {
+        driver.device(ordinal).is_ok_and(|device| !device.context.load(Acquire).is_null())
+    };
+    let active = |&ordinal: &i32| is_active(driver, ordinal).unwrap_or(false);
+    match all.clone().find(kept).or_else(|| all.clone().find(active)) {
+        Some(ordinal) => primary(driver, ordinal),
+        None => primary(driver, 0).or_else(|error| {
+            all.skip(1).find_map(|ordinal| primary(driver, ordinal).ok()).ok_or(error)
+        }),
+    }
+}
+
+fn is_active(driver: &Driver, ordinal: i32) -> Result<bool> {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: valid output pointers.
+    unsafe { driver.cu_primary_state(driver.handle(ordinal)?, &mut flags, &mut active)? };
+    Ok(active != 0)
+}
+
 /// Whether a context is the one that [`primary`] retains for a device, without calling the driver.
 pub fn is_kept(driver: &Driver, ordinal: i32, context: Ptr) -> bool {
     let device = driver.device(ordinal);
@@ -192,13 +216,9 @@ pub fn kept_for(driver: &Driver, context: Ptr) -> Option<i32> {
 /// Whether a context is the primary one of its device, which is then retained. An inactive primary
 /// context is not activated.
 pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
-    if driver.device(ordinal)?.context.load(Acquire).is_null() {
-        let (mut flags, mut active) = (0, 0);
-        // SAFETY: valid output pointers.
-        unsafe { driver.cu_primary_state(driver.handle(ordinal)?, &mut flags, &mut active)? };
-        if active == 0 {
-            return Ok(false);
-        }
+    let kept = !driver.device(ordinal)?.context.load(Acquire).is_null();
+    if !kept && !is_active(driver, ordinal)? {
+        return Ok(false);
     }
     Ok(primary(driver, ordinal)? == context)
 }
@@ -242,6 +262,14 @@ pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*co
         Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| (!seen.is_null()).then_some(seen.cast_const())),
     }
+}
+
+/// Where the allocation or registration of memory starts; `None`: unknown to the driver.
+pub fn range_start(driver: &Driver, data: *const c_void) -> Option<*const c_void> {
+    let mut start: Ptr = null_mut();
+    // SAFETY: a valid pointer to an address.
+    let known = unsafe { driver.cu_pointer((&raw mut start).cast(), RANGE_START, data) };
+    known.is_ok().then_some(start.cast_const())
 }
 
 /// Whether memory came from a pool; freeing it does not synchronize.

@@ -91,7 +91,7 @@ impl Driver {
     /// work; the plan is simplified.
     pub(super) unsafe fn kernel(&self, plan: &Plan, place: &Place) -> Result<()> {
         let _primary = self.with_kernels(place.here, place.stream)?;
-        let plan = &self.seen(plan)?;
+        let plan = &self.seen(plan, place.host)?;
         let device = self.device(place.here.ordinal)?;
         for mut launch in Launches::new(plan) {
             let function = self.function(device, launch.kernel)?;
@@ -122,20 +122,26 @@ impl Driver {
     }
 
     /// The plan with the addresses by which kernels of the current device access its sides: those
-    /// of registered memory may differ from the host's.
-    fn seen(&self, plan: &Plan) -> Result<Plan> {
+    /// of registered memory may differ from the host's. `host`: one side may be the host's memory.
+    fn seen(&self, plan: &Plan, host: bool) -> Result<Plan> {
         let mut seen = *plan;
-        seen.src = self.seen_side(plan.src, plan, |dim| dim.src)?;
-        seen.dst = self.seen_side(plan.dst, plan, |dim| dim.dst)?.cast_mut();
+        seen.src = self.seen_side(plan.src, plan, |dim| dim.src, host)?;
+        seen.dst = self.seen_side(plan.dst, plan, |dim| dim.dst, host)?.cast_mut();
         Ok(seen)
     }
 
-    fn seen_side(&self, first: *const u8, plan: &Plan, step: fn(&Dim) -> i64) -> Result<*const u8> {
+    fn seen_side(
+        &self,
+        first: *const u8,
+        plan: &Plan,
+        step: fn(&Dim) -> i64,
+        host: bool,
+    ) -> Result<*const u8> {
         let seen = self.seen_at(first)?;
-        if seen.addr() == first.addr() {
-            return Ok(first);
+        if !host {
+            return Ok(seen);
         }
-        // The offset is the same for all of it, unless it spans two registrations.
+        // All of it is seen at the same distance, unless it is registered in part or in pieces.
         let (unit, item) = match plan.item {
             Item::Bytes(nbytes) => (1, nbytes as i64),
             Item::Bits { width, dst_slot } => (8, (width.max(dst_slot) as i64 + 7) >> 3),
@@ -145,13 +151,22 @@ impl Driver {
             let reach = (dim.n - 1).wrapping_mul(step(dim)) / unit;
             *if reach < 0 { &mut low } else { &mut high } += reach;
         }
-        for end in [low, high] {
-            let end = end as isize;
+        let ends = [low, high].map(|end| end as isize);
+        for end in ends {
             if self.seen_at(first.wrapping_offset(end))? != seen.wrapping_offset(end) {
                 return unsupported(Lack::COPIES);
             }
         }
-        Ok(seen)
+        let [low, high] = ends.map(|end| self.piece(first.wrapping_offset(end)));
+        if low == high { Ok(seen) } else { unsupported(Lack::COPIES) }
+    }
+
+    /// Where the allocation or registration starts, if the driver tells it.
+    fn piece(&self, data: *const u8) -> Option<*const c_void> {
+        match self.vendor() {
+            Vendor::Cuda => cuda::range_start(self, data.cast()),
+            Vendor::Rocm => None,
+        }
     }
 
     /// The address by which kernels access the memory at an address of the host or owner.
@@ -182,6 +197,7 @@ impl Driver {
         let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));
         if function.is_null() {
             let module = self.module(device, name)?;
+            let _relaxed = self.relaxed();
             // SAFETY: a loaded module; a valid output pointer.
             unsafe { self.module_function(&mut function, module, name.as_ptr())? };
             if let Some(kernel) = place {
