@@ -82,6 +82,7 @@ TESTS = \
 	"c_tests/features/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
+	"conformance/tests/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \
 	"headers/check.sh" \
 	"tests/lint.sh" \
