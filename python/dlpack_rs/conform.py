@@ -4,6 +4,7 @@ import sys
 
 try:
     import dlpack_conformance
+    from dlpack_conformance import main as main  # what type checkers see
 except ModuleNotFoundError as error:
     if error.name != "dlpack_conformance":
         raise
