@@ -225,6 +225,7 @@ def _(library):
 # What a view of values in rows of 3 has.
 VIEWS = {
     "the tensor": lambda rows: rows,
+    "read-only": lambda rows: rows,
     "transposed": lambda rows: [list(column) for column in zip(*rows)],
     "columns": lambda rows: [row[::2] for row in rows],
     "reversed": lambda rows: rows[::-1],
@@ -250,10 +251,15 @@ def viewed(library, case):
             return library.make(sample([], (0, 3), dtype=dtype)), (0, 3), []
         if case["view"] == "no dimensions":
             return library.make(sample(values[:1], (), dtype=dtype)), (), values[:1]
-        x = library.make(sample(values, (2, 3), dtype=dtype))
-        if case["view"] != "the tensor":
+        if case["view"] == "read-only" and library.make_read_only is None:
+            raise Skipped("no read-only tensors")
+        make = library.make_read_only if case["view"] == "read-only" else library.make
+        x = make(sample(values, (2, 3), dtype=dtype))
+        if case["view"] not in ("the tensor", "read-only"):
             with own(f"the library's own view ({case['view']})"):
                 x = getattr(library, case["view"])(x)
+    except Skipped:
+        raise
     except Exception as error:
         raise Skipped(f"no such tensor: {said(error)}") from None
     rows = VIEWS[case["view"]]([values[:3], values[3:]])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._libraries import Library
     from ._model import Check
 
-SECONDS = 60  # for one check
+SECONDS = 180  # for one check: a machine may have much else to do
 
 
 def judge(library: Library, check: Check) -> Verdict:

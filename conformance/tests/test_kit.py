@@ -1107,6 +1107,23 @@ def test_copies_where_none_was_asked_for():
     assert set(violated(Copies(), {"P80", "P81", "P82", "P83", "P84"})) == {"P83"}
 
 
+def test_a_flag_that_depends_on_the_request():
+    class Forgets(Ours):
+        def make_read_only(self, tensor):
+            class Export(Tensor):
+                def __dlpack__(self, **keywords):
+                    capsule = super().__dlpack__(**keywords)
+                    if keywords.get("copy") is False and is_versioned(managed(capsule)):
+                        managed(capsule).flags = 0
+                    return capsule
+
+            x = tensor.copy().read_only()
+            x.__class__ = Export
+            return x
+
+    assert set(violated(Forgets(), {"P19", "P80", "P81", "P82", "P83", "P84"})) == {"P82"}
+
+
 def test_the_seed_draws_others():
     from dlpack_conformance import _cross
 
