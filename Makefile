@@ -84,6 +84,7 @@ TESTS = \
 	"c_tests/features/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
+	"conformance/tests/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \
 	"crates/headers/check.sh" \
 	"tests/lint.sh" \

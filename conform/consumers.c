@@ -274,18 +274,6 @@ RULE(C38) {
   return kit_refused(k, h);
 }
 
-RULE(C39) {
-  int64_t shape[KIT_NDIM];
-  const double one = 1;
-  hand *h;
-  void *x;
-  for (int i = 0; i < KIT_NDIM; i++) shape[i] = 1;
-  h = kit_hand_of(FLOAT32, KIT_NDIM, shape, &one, 1);
-  TRY(kit_take(k, h, &x));
-  if (!h->refused) kit_drop(k, x);
-  return kit_freed(k, h);
-}
-
 RULE(C40) {
   hand *h = kit_hand();
   h->shape[0] = -3;

@@ -91,6 +91,22 @@ int64_t kit_stride(const DLTensor *tensor, int32_t axis) {
   return stride;
 }
 
+/* Whether what the library says of a tensor can be read: the rules go on where it can. */
+static int32_t readable(kit *k, const DLTensor *tensor) {
+  const int64_t most = (int64_t)1 << 40;
+  int64_t count = 1;
+  if (tensor->ndim < 0 || tensor->ndim > KIT_NDIM)
+    return kit_fail(k, "ndim is %d", (int)tensor->ndim);
+  if (tensor->ndim != 0 && tensor->shape == NULL) return kit_fail(k, "shape is NULL");
+  for (int32_t i = 0; i < tensor->ndim; i++) {
+    int64_t extent = tensor->shape[i];
+    if (extent < 0 || (count != 0 && extent > most / count))
+      return kit_fail(k, "shape[%d] is %lld", (int)i, (long long)extent);
+    count *= extent;
+  }
+  return count != 0 && tensor->data == NULL ? kit_fail(k, "data is NULL") : 0;
+}
+
 unsigned char *kit_first(const DLTensor *tensor) {
   return tensor->data == NULL ? NULL : (unsigned char *)tensor->data + tensor->byte_offset;
 }
@@ -270,29 +286,29 @@ int32_t kit_legacy(kit *k, void *tensor, exported *out) {
   if (status != 0 || out->legacy == NULL)
     return kit_fail(k, "produce_legacy answered %d", (int)status);
   out->tensor = &out->legacy->dl_tensor;
-  return 0;
+  return readable(k, out->tensor);
 }
 
-static int32_t versioned(kit *k, const char *name, int32_t status, exported *out) {
+int32_t kit_versioned(kit *k, const char *name, int32_t status, exported *out) {
   if (status != 0 || out->versioned == NULL)
     return kit_fail(k, "%s answered %d", name, (int)status);
   out->tensor = &out->versioned->dl_tensor;
   out->flags = out->versioned->flags;
-  return 0;
+  return readable(k, out->tensor);
 }
 
 int32_t kit_newest(kit *k, void *tensor, exported *out) {
   if (k->subject.produce == NULL) return kit_legacy(k, tensor, out);
   memset(out, 0, sizeof *out);
-  return versioned(k, "produce", k->subject.produce(k->subject.context, tensor, &out->versioned),
-                   out);
+  return kit_versioned(
+      k, "produce", k->subject.produce(k->subject.context, tensor, &out->versioned), out);
 }
 
 int32_t kit_copy(kit *k, void *tensor, exported *out) {
   memset(out, 0, sizeof *out);
   if (k->subject.produce_copy == NULL) return kit_skip(k, "needs produce_copy");
-  return versioned(k, "produce_copy",
-                   k->subject.produce_copy(k->subject.context, tensor, &out->versioned), out);
+  return kit_versioned(
+      k, "produce_copy", k->subject.produce_copy(k->subject.context, tensor, &out->versioned), out);
 }
 
 void kit_free(exported *e) {
@@ -321,7 +337,7 @@ int32_t kit_look(kit *k, void *tensor, look *out) {
   memset(out, 0, sizeof *out);
   if (k->subject.read != NULL) {
     int32_t status = k->subject.read(k->subject.context, tensor, &out->tensor, &out->flags);
-    return status == 0 ? 0 : kit_fail(k, "read answered %d", (int)status);
+    return status == 0 ? readable(k, &out->tensor) : kit_fail(k, "read answered %d", (int)status);
   }
   if (k->subject.produce == NULL && k->subject.produce_legacy == NULL)
     return kit_skip(k, "needs read, produce or produce_legacy");

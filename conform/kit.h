@@ -109,6 +109,8 @@ typedef struct exported {
   uint64_t flags;
 } exported;
 
+/* The export that a function of the library answered with; fails where it cannot be read. */
+int32_t kit_versioned(kit *k, const char *name, int32_t status, exported *out);
 int32_t kit_newest(kit *k, void *tensor, exported *out);
 int32_t kit_legacy(kit *k, void *tensor, exported *out);
 int32_t kit_copy(kit *k, void *tensor, exported *out);

@@ -203,7 +203,7 @@ static out *new_out(mini *x) {
   edit(o, t);
   o->versioned.version.major = has("is of version 0.8") ? 0 : 1;
   o->versioned.version.minor = has("is of version 0.8") ? 8 : 3;
-  o->versioned.manager_ctx = has("has no context") ? NULL : o;
+  o->versioned.manager_ctx = o;
   o->versioned.deleter = done_versioned;
   o->versioned.flags = x->flags & (uint64_t)~IS_COPIED;
   if (has("keeps IS_COPIED")) o->versioned.flags = x->flags;
@@ -240,7 +240,6 @@ static int32_t produce_copy(void *context, void *tensor, DLManagedTensorVersione
 }
 
 static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **managed) {
-  static out *last;
   mini *x = (mini *)tensor;
   long count;
   pthread_mutex_lock(&lock);
@@ -256,15 +255,10 @@ static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **m
     (*managed)->flags &= (uint64_t)~IS_COPIED;
     return status;
   }
-  if (!has("exports one struct")) {
-    *managed = &new_out(x)->versioned;
-    return 0;
-  }
-  if (last != NULL && last->of == x->of)
-    last->references++;
-  else
-    last = new_out(x);
-  *managed = &last->versioned;
+  *managed = &new_out(x)->versioned;
+  if (has("has 1000000 dimensions")) (*managed)->dl_tensor.ndim = 1000000;
+  if (has("has no shape")) (*managed)->dl_tensor.shape = NULL;
+  if (has("has no data")) (*managed)->dl_tensor.data = NULL;
   return 0;
 }
 
@@ -358,9 +352,7 @@ static int32_t consume(void *context, DLManagedTensorVersioned *managed, void **
     if ((managed->flags & (uint64_t)~(READ_ONLY | IS_COPIED | PADDED)) == 0 ||
         has("takes any flag"))
       x = take(&managed->dl_tensor, managed, NULL);
-  for (int i = 0; i < 2 && x == NULL &&
-                  (has("frees what it refuses twice") ||
-                   (has("frees large ranks twice") && managed->dl_tensor.ndim > MOST)); i++)
+  for (int i = 0; i < 2 && x == NULL && has("frees what it refuses twice"); i++)
     managed->deleter(managed);
   if (has("writes the struct")) managed->manager_ctx = NULL;
   if (x == NULL) return 1;

@@ -135,12 +135,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(arguments: list[str]) -> int:
     if arguments[:1] == ["conform"]:
-        from dlpack_rs.conform import main as conform
-
-        return conform(arguments[1:])
+        try:
+            from dlpack_rs.conform import main as conform
+        except ModuleNotFoundError as error:
+            print(f"dlpack_rs: {error}", file=sys.stderr)
+            return 2
+        status: int = conform(arguments[1:])
+        return status
     options = parser().parse_args(arguments)
     try:
-        status: int = options.run(options)
+        status = options.run(options)
         return status
     except Wrong as error:
         print(f"dlpack_rs: {error}".splitlines()[0], file=sys.stderr)

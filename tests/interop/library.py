@@ -8,9 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import dlpack_rs  # noqa: E402
-from dlpack_rs.conform import LIBRARIES, Library  # noqa: E402
-from dlpack_rs.conform._libraries import Ours  # noqa: E402
-from dlpack_rs.conform._memory import newest  # noqa: E402
+from dlpack_conformance import LIBRARIES, Library  # noqa: E402
+from dlpack_conformance._libraries import Ours  # noqa: E402
+from dlpack_conformance._memory import newest  # noqa: E402
 
 
 class System(Library):

@@ -409,8 +409,8 @@ def test_the_command_line():
 @pytest.mark.skipif(os.name != "posix", reason="shells of other systems")
 @pytest.mark.parametrize("arguments", [
     "dlpack_rs inspect numpy:arange(6.0)", "dlpack_rs check numpy:arange(6.0) --json",
-    "dlpack_rs version", "dlpack_rs conform --list", "dlpack_rs.conform --explain P01",
-    "dlpack_rs.conform numpy --select P01 --json"])
+    "dlpack_rs version", "dlpack_rs conform --list", "dlpack_rs conform --explain P01",
+    "dlpack_rs conform numpy --select P01 --json"])
 def test_a_reader_that_has_enough(arguments):
     """As `| head`: whatever is written to it fails."""
     readable, writable = os.pipe()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dlpack_rs import Tensor, conform
+import dlpack_conformance as conform
 
 Array = npt.NDArray[Any]
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 class MyLibrary(conform.Library):
     name = "mine"
 
-    def make(self, tensor: Tensor) -> Array:
+    def make(self, tensor: conform.Tensor) -> Array:
         return np.array(tensor.numpy())
 
     def take(self, producer: Any) -> Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ctypes import byref, c_int32
 
+import dlpack_conformance as conform
 import dlpack_rs
-from dlpack_rs import abi, conform
+from dlpack_rs import abi
 
 dlpack_rs.from_dlpack(3)  # wrong
 dlpack_rs.empty((2, 3), device=7)  # wrong

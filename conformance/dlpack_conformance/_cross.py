@@ -1,0 +1,403 @@
+"""Everything with everything: dtypes, layouts, requests and producers, crossed at random.
+
+Each pair of a dtype and a layout is tried with a few draws of the rest. What differs is found by
+one identifier for each property, and the text names the case, which is made as simple as it can be
+while it still fails. `--seed` draws others.
+"""
+
+import gc
+import random
+
+from ._abi import CPU, IS_COPIED, MAX_VERSION, PADDED, READ_ONLY
+from ._libraries import sample
+from ._memory import (FORMATS, NAMES, OTHERS, Export, Handmade, compact, decode, knows, newest,
+                      pack, said, same, telling)
+from ._model import STAGE, Failed, Skipped, check, own
+
+SEED = [0]
+ROUNDS = 3
+DTYPES = [*FORMATS, *OTHERS]
+ALL = {"stream", "max_version", "dl_device", "copy"}
+KNOWN = {"all keywords": ALL, "stream and max_version": {"stream", "max_version"},
+         "stream": {"stream"}}
+PROTOCOLS = {"1.3": MAX_VERSION, "1.0": (1, 0), "legacy": None}
+# Shape, strides, and the first element, in memory of so many elements.
+LAYOUTS = {
+    "compact": ((2, 3), (3, 1), 0, 6),
+    "an offset": ((2, 3), (3, 1), 0, 6),
+    "a step": ((2, 2), (5, 2), 1, 9),
+    "reversed": ((2, 3), (-3, -1), 5, 6),
+    "broadcast": ((2, 3), (0, 1), 0, 3),
+    "transposed": ((3, 2), (1, 3), 0, 6),
+    "permuted": ((2, 3, 2), (2, 4, 1), 0, 12),
+    "empty": ((0, 3), (3, 1), 0, 0),
+    "no dimensions": ((), (), 0, 1),
+    "extents of 1": ((1, 3, 1), (9, 1, -5), 0, 3),
+    "strides NULL": ((2, 3), None, 0, 6),
+}
+
+
+def name_of(dtype):
+    return NAMES.get(dtype) or OTHERS[dtype]
+
+
+def places(shape, strides):
+    """The position of each element, in row-major order."""
+    found = [0]
+    for extent, stride in zip(shape, strides):
+        found = [at + i * stride for at in found for i in range(extent)]
+    return found
+
+
+def numbers(dtype, count):
+    base = telling(*dtype)
+    return [base[i % len(base)] for i in range(count)]
+
+
+def content(dtype, values):
+    return pack(values, (*dtype, 1))
+
+
+def draws(axes, rest):
+    """Cases: each of the product of two axes, with the rest drawn."""
+    chance = random.Random(SEED[0])
+    for _ in range(ROUNDS):
+        for first in axes[0][1]:
+            for second in axes[1][1]:
+                yield {axes[0][0]: first, axes[1][0]: second,
+                       **{name: chance.choice(list(those)) for name, those in rest.items()}}
+
+
+def spelled(case):
+    return ", ".join(str(name_of(value) if name == "dtype" else f"{name}={value}"
+                         if name in ("copy", "max_version", "dl_device") else value)
+                     for name, value in case.items())
+
+
+def run(library, key, cases, plain, judge):
+    """What each property's first violation is; once in a process."""
+    known = library.__dict__.setdefault("_crossed", {})
+    if (key, SEED[0]) in known:
+        return known[key, SEED[0]]
+    found, tried = {}, 0
+
+    def violations(case):
+        STAGE[0](spelled(case))
+        return dict(judge(library, case) or ())
+
+    for case in cases:
+        try:
+            bad = violations(case)
+            tried += 1
+        except Skipped:
+            continue
+        for name in bad.keys() - found.keys():
+            simple = dict(case)
+            for axis, value in plain.items():
+                if simple[axis] != value:
+                    try:
+                        if name in violations({**simple, axis: value}):
+                            simple[axis] = value
+                    except Skipped:
+                        pass
+            found[name] = f"{spelled(simple)}: {violations(simple).get(name, bad[name])}"
+    STAGE[0]("")
+    known[key, SEED[0]] = tried, found
+    return tried, found
+
+
+def verdict(found, name):
+    tried, violations = found
+    if not tried:
+        raise Skipped("no case applies")
+    if name in violations:
+        raise Failed(violations[name])
+
+
+# ---- consumers
+
+
+def handmade(case):
+    dtype, protocol = case["dtype"], PROTOCOLS[case["protocol"]]
+    shape, strides, origin, count = LAYOUTS[case["layout"]]
+    if strides is None and protocol == MAX_VERSION:
+        raise Skipped("strides are NULL before 1.2 only")
+    size = dtype[1] // 8
+    values = numbers(dtype, count)
+    producer = Handmade(
+        values, shape, strides, (*dtype, 1), legacy=protocol is None,
+        version=protocol or MAX_VERSION, byte_offset=64 if case["layout"] == "an offset" else 0,
+        data="own" if count else None, origin=origin * size, keywords=KNOWN[case["producer"]])
+    producer.needs_versioned = False
+    first = producer.start + producer.tensor.byte_offset + origin * size
+    expected = [values[origin + at] for at in places(shape, compact(shape) if strides is None
+                                                     else strides)]
+    return producer, first, expected
+
+
+def take_case(library, case):
+    function = {None: library.take, True: library.take_copy,
+                False: library.take_shared}[case["copy"]]
+    if function is None:
+        raise Skipped("not tried")
+    producer, first, expected = handmade(case)
+    result = failure = None
+    try:
+        result = function(producer)
+    except Exception as error:
+        failure = said(error)
+        retry = isinstance(error, TypeError) and case["copy"] is None and \
+            case["producer"] != "all keywords" and len(producer.asked) == 1
+        error.__traceback__ = None
+    producer.capsule = None
+    if failure is not None and retry:
+        yield "retry", failure
+    if result is not None:
+        yield from taken_right(library, case, result, first, expected)
+    result = None
+    if producer.wrongly_freed() is not None:
+        gc.collect()
+        library.settle()
+        gc.collect()
+    wrong = producer.wrongly_freed()
+    if wrong is not None:
+        yield "freed", f"the deleter ran {wrong} times"
+
+
+def taken_right(library, case, result, first, expected):
+    dtype, wanted = case["dtype"], content(case["dtype"], expected)
+    try:
+        if dtype in FORMATS:
+            found = list(library.values(result))
+        else:
+            again = newest(result)
+            if again.dtype != (*dtype, 1):
+                yield "values", f"the dtype became {again.dtype}"
+                return
+            found, expected = [again.bytes()], [wanted]
+    except Exception:
+        return  # what cannot be read is not judged
+    if not same(found, expected):
+        yield "values", f"{found[:4]}, not {expected[:4]}"
+    try:
+        address = library.address(result)
+    except Exception:
+        return
+    if expected and wanted and case["copy"] is True and address == first:
+        yield "copy", "it shares the memory"
+    if wanted and case["copy"] is False and address != first:
+        yield "copy", "it was copied"
+
+
+CONSUMERS = {"copy": (None, True, False), "protocol": list(PROTOCOLS), "producer": list(KNOWN)}
+PLAIN = {"copy": None, "protocol": "1.3", "producer": "all keywords", "layout": "compact",
+         "dtype": (2, 32)}
+
+
+def consumed(library, name):
+    cases = draws((("dtype", DTYPES), ("layout", LAYOUTS)), CONSUMERS)
+    verdict(run(library, "C", cases, PLAIN, take_case), name)
+
+
+@check("C80", "MUST", "from", "crossed: every dtype in every layout has the right values, or is "
+       "refused")
+def _(library):
+    consumed(library, "values")
+
+
+@check("C81", "MUST", "owner-object", "crossed: the deleter runs once, taken or refused")
+def _(library):
+    consumed(library, "freed")
+
+
+@check("C82", "MUST", "from-copy", "crossed: copy=True does not share, copy=False does")
+def _(library):
+    consumed(library, "copy")
+
+
+@check("C83", "SHOULD", "retry", "crossed: producers without some keywords are asked again")
+def _(library):
+    consumed(library, "retry")
+
+
+# ---- producers
+
+# What a view of values in rows of 3 has.
+VIEWS = {
+    "the tensor": lambda rows: rows,
+    "read-only": lambda rows: rows,
+    "transposed": lambda rows: [list(column) for column in zip(*rows)],
+    "columns": lambda rows: [row[::2] for row in rows],
+    "reversed": lambda rows: rows[::-1],
+    "inner": lambda rows: [row[1:] for row in rows[1:]],
+    "rows": lambda rows: rows[1:],
+    "empty": lambda rows: [],
+    "no dimensions": lambda rows: rows[0][0],
+}
+REQUESTS = {"max_version": (None, (0, 8), (1, 0), (1, 1), MAX_VERSION, (1, 99), (2, 0)),
+            "copy": (None, True, False), "dl_device": (None, CPU)}
+
+
+def flat(nested):
+    return [one for part in nested for one in flat(part)] if isinstance(nested, list) else [nested]
+
+
+def viewed(library, case):
+    """A tensor of the library, its shape and its elements."""
+    dtype = (*case["dtype"], 1)
+    values = numbers(case["dtype"], 6)
+    try:
+        if case["view"] == "empty":
+            return library.make(sample([], (0, 3), dtype=dtype)), (0, 3), []
+        if case["view"] == "no dimensions":
+            return library.make(sample(values[:1], (), dtype=dtype)), (), values[:1]
+        if case["view"] == "read-only" and library.make_read_only is None:
+            raise Skipped("no read-only tensors")
+        make = library.make_read_only if case["view"] == "read-only" else library.make
+        x = make(sample(values, (2, 3), dtype=dtype))
+        if case["view"] not in ("the tensor", "read-only"):
+            with own(f"the library's own view ({case['view']})"):
+                x = getattr(library, case["view"])(x)
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Skipped(f"no such tensor: {said(error)}") from None
+    rows = VIEWS[case["view"]]([values[:3], values[3:]])
+    return x, (len(rows), len(rows[0])), flat(rows)
+
+
+def keywords_of(case):
+    return {name: case[name] for name in REQUESTS if case[name] is not None}
+
+
+def export_case(library, case):
+    x, shape, expected = viewed(library, case)
+    wanted = content(case["dtype"], expected)
+    keywords = keywords_of(case)
+    try:
+        kept = newest(x)
+        plain = kept.dtype, kept.address, kept.flags
+    except Exception:
+        raise Skipped("P41 and P51 judge it") from None
+    if plain[0] != (*case["dtype"], 1):
+        raise Skipped("P51 judges it")
+    try:
+        found = Export(x.__dlpack__(**keywords))
+    except BufferError:
+        return
+    except TypeError:
+        if all(knows(x, keyword) for keyword in keywords):
+            yield "refused", "TypeError"
+        return
+    except Exception as error:
+        yield "refused", said(error)
+        return
+    version = case["max_version"]
+    if found.versioned and (version is None or version[0] < 1):
+        yield "protocol", "a versioned tensor"
+    if found.versioned and found.struct.version.major != 1:
+        yield "protocol", f"major version {found.struct.version.major}"
+    if found.versioned and found.ndim and not found.tensor.strides and (
+            found.struct.version.major, found.struct.version.minor) >= (1, 2):
+        yield "protocol", "strides are NULL"
+    if found.shape != shape or found.dtype != plain[0] or not same(
+            decode(found.bytes(), found.dtype), decode(wanted, found.dtype)):
+        yield "values", f"{found.values()[:4]} of {found.dtype} in {found.shape}"
+    shared = found.address == plain[1]
+    if wanted and case["copy"] is True and shared:
+        yield "copy", "it shares the memory"
+    if wanted and case["copy"] is False and not shared and not plain[2] & IS_COPIED:
+        yield "copy", "it was copied"
+    if found.versioned:
+        if found.flags & ~(READ_ONLY | IS_COPIED | PADDED):
+            yield "flags", f"flags is {found.flags:#x}"
+        if wanted and case["copy"] is True and not found.flags & IS_COPIED:
+            yield "flags", "a copy without IS_COPIED"
+        if wanted and shared and found.flags & IS_COPIED:
+            yield "flags", "IS_COPIED, and it shares the memory"
+        if wanted and shared and (found.flags ^ plain[2]) & READ_ONLY:
+            yield "flags", "READ_ONLY depends on the request"
+
+
+def produced(library, name):
+    cases = draws((("dtype", DTYPES), ("view", VIEWS)), REQUESTS)
+    verdict(run(library, "P", cases, {"dl_device": None, "copy": None, "max_version": MAX_VERSION,
+                                      "view": "the tensor", "dtype": (2, 32)}, export_case), name)
+
+
+@check("P80", "MUST", "exports", "crossed: every view of every dtype has the right shape, dtype "
+       "and values")
+def _(library):
+    produced(library, "values")
+
+
+@check("P81", "MUST", "version", "crossed: each request gets a struct that it can read")
+def _(library):
+    produced(library, "protocol")
+
+
+@check("P82", "MUST", "copied-flag", "crossed: the flags say what the memory is")
+def _(library):
+    produced(library, "flags")
+
+
+@check("P83", "MUST", "copy-true", "crossed: copy=True copies, copy=False never does")
+def _(library):
+    produced(library, "copy")
+
+
+@check("P84", "SHOULD", "cannot", "crossed: what is refused is refused by BufferError")
+def _(library):
+    produced(library, "refused")
+
+
+# ---- re-exports
+
+
+def again_case(library, case):
+    producer, first, expected = handmade(case)
+    try:
+        result = library.take(producer)
+        found = Export(result.__dlpack__(**keywords_of(case)))
+    except Exception:
+        raise Skipped("refused") from None
+    finally:
+        producer.capsule = None
+    if found.dtype != (*case["dtype"], 1):
+        yield "dtype", f"it became {found.dtype}"
+        return
+    shape = LAYOUTS[case["layout"]][0]
+    if found.shape != shape or not same(
+            decode(found.bytes(), found.dtype),
+            decode(content(case["dtype"], expected), found.dtype)):
+        yield "values", f"{found.values()[:4]} in {found.shape}"
+    if expected and case["copy"] is not True and found.address == first and found.versioned \
+            and found.flags & IS_COPIED:
+        yield "flags", "IS_COPIED, and it shares the memory"
+    if expected and case["copy"] is True and found.address == first:
+        yield "copy", "it shares the memory"
+
+
+def exported_again(library, name):
+    cases = draws((("dtype", DTYPES), ("layout", LAYOUTS)),
+                  {**{key: CONSUMERS[key] for key in ("protocol", "producer")}, **REQUESTS})
+    plain = {**PLAIN, "max_version": MAX_VERSION, "dl_device": None}
+    verdict(run(library, "R", cases, plain, again_case), name)
+
+
+@check("R80", "MUST", "exports", "crossed: a re-export has the right shape and values")
+def _(library):
+    exported_again(library, "values")
+
+
+@check("R81", "MUST", "dtype", "crossed: a re-export has the dtype of what was taken")
+def _(library):
+    """A library that has no such dtype refuses it, or exports it as it was."""
+    exported_again(library, "dtype")
+
+
+@check("R82", "MUST", "is-copied", "crossed: a re-export that shares is not IS_COPIED; copy=True "
+       "is other memory")
+def _(library):
+    exported_again(library, "flags")
+    exported_again(library, "copy")

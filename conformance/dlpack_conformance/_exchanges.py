@@ -1,0 +1,382 @@
+"""Checks that need both sides, and those of the C exchange API."""
+
+import ctypes
+import gc
+
+from . import _abi as abi
+from ._libraries import sample
+from ._memory import (FLOAT32, FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Export, Handmade,
+                      freed_once, newest, said, same, take, taken, telling, threads)
+from ._model import Failed, Noted, Skipped, check, must
+from ._producers import VALUES, made, read_only
+
+_FROM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+_TO = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+_BORROW = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(abi.DLTensor))
+_STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32,
+                            ctypes.POINTER(ctypes.c_void_p))
+_API = b"dlpack_exchange_api"
+
+
+# ---- re-exports: R
+
+
+def again(library, producer):
+    """The library's own export of a tensor that it imported."""
+    result, failure = take(library.take, producer)
+    if failure is not None:
+        raise Skipped(f"refused: {said(failure)}")
+    try:
+        return newest(result), result
+    except (AttributeError, TypeError, BufferError) as error:
+        raise Skipped(f"not exported again: {said(error)}") from None
+
+
+@check("R01", "SHOULD", "practice", "READ_ONLY survives a re-export of shared memory")
+def _(library):
+    producer = Handmade(flags=READ_ONLY)
+    found, _ = again(library, producer)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    if not found.versioned:
+        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    must(found.flags & READ_ONLY, f"flags is {found.flags}")
+
+
+@check("R02", "MUST", "is-copied", "a re-export of shared memory does not say IS_COPIED")
+def _(library):
+    producer = Handmade(flags=IS_COPIED)
+    found, _ = again(library, producer)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    must(not found.flags & IS_COPIED, "two tensors share memory that one calls its own")
+
+
+@check("R03", "MUST", "owner", "a re-export keeps the first producer's memory")
+def _(library):
+    producer = Handmade()
+    found, result = again(library, producer)
+    shared = found.address == producer.start
+    found.consume()
+    del result
+    gc.collect()
+    must(not shared or producer.deleted == 0, "freed under the re-export")
+    must(found.values() == VALUES, "the values changed")
+    found.free()
+    freed_once(library, producer)
+
+
+@check("R04", "MUST", "exports", "a re-export says shape, strides and dtype as they were")
+def _(library):
+    producer = Handmade(shape=(4, 3), strides=(1, 4))
+    found, _ = again(library, producer)
+    must(found.shape == (4, 3) and found.dtype == (2, 32, 1), f"{found.shape} of {found.dtype}")
+    must(found.values() == [VALUES[j * 4 + i] for i in range(4) for j in range(3)],
+         "the values are wrong")
+    if found.address == producer.start:
+        must(found.strides == (1, 4), f"strides are {found.strides}")
+    for code, bits in FORMATS:
+        numbers = telling(code, bits)
+        try:
+            found, _ = again(library, Handmade(numbers, (3,), dtype=(code, bits, 1)))
+            native = newest(library.make(sample(numbers, (3,), dtype=(code, bits, 1))))
+        except Exception:  # without this dtype
+            continue
+        must(found.dtype in ((code, bits, 1), native.dtype),  # P51 and P52 judge its own
+             f"{NAMES[code, bits]} became {found.dtype}")
+        if found.dtype == (code, bits, 1):
+            must(same(found.values(), numbers), f"{NAMES[code, bits]}: {found.values()}")
+
+
+@check("R05", "SHOULD", "practice", "the struct of a re-export is not the one that was taken")
+def _(library):
+    producer = Handmade()
+    found, _ = again(library, producer)
+    must(found.pointer != producer.lent[-1].address, "it is the same struct")
+
+
+@check("R06", "MUST", "owner-object", "a chain of 20 exports and imports frees once, at its end")
+def _(library):
+    producer = Handmade()
+    result = taken(library, producer)
+    for _ in range(20):
+        following, failure = take(library.take, _Once(result))
+        if failure is not None:
+            raise Skipped(f"does not take its own: {said(failure)}")
+        result = following
+    shared = library.address(result) == producer.start
+    must(not shared or producer.deleted == 0, "freed too early")
+    must(library.values(result) == VALUES, "the values changed")
+    result = following = None
+    freed_once(library, producer)
+
+
+class _Once:
+    """A tensor of the library, offered as the checks' producers are."""
+
+    needs_versioned = False
+    asked, gave_versioned, final_name = (), None, None
+
+    def __init__(self, tensor):
+        self.tensor, self.capsule = tensor, None
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        return self.tensor.__dlpack__(**keywords)
+
+
+@check("R07", "MUST", "zero-copy", "its own export, taken by another and back, has the same memory")
+def _(library):
+    """Through a consumer that keeps the tensor: A to B to A."""
+    x = made(library)
+    found = newest(x).consume()
+    if found.dtype != FLOAT32 or found.address % found.dtype[1]:
+        raise Skipped("P41 judges it: no float32")
+    other = Handmade([], found.shape, strides=found.strides, data=found.address)
+    result, failure = take(library.take, other)
+    if failure is not None:
+        raise Noted(f"refused: {said(failure)}")
+    must(library.values(result) == VALUES, "the values are wrong")
+    address = found.address
+    del x
+    gc.collect()
+    must(library.values(result) == VALUES, "the values changed when its own went")
+    if library.address(result) != address:
+        raise Noted("it was copied")
+
+
+@check("R08", "MUST", "byte_offset",
+       "a re-export with byte_offset: the first element is where it was")
+def _(library):
+    producer = Handmade(byte_offset=64)
+    found, _ = again(library, producer)
+    must(found.values() == VALUES, f"the values are {found.values()[:6]}")
+
+
+@check("R09", "MUST", "both-used", "re-exports of one import may be freed in any order")
+def _(library):
+    producer = Handmade()
+    one, result = again(library, producer)
+    other = newest(result).consume()
+    one.consume()
+    shared = one.address == producer.start
+    one.free()
+    del result
+    gc.collect()
+    must(not shared or producer.deleted == 0, "freed too early")
+    must(other.values() == VALUES, "the values changed")
+    other.free()
+    freed_once(library, producer)
+
+
+@check("R10", "MUST", "both-used", "8 threads take one tensor of the library and free it")
+def _(library):
+    x = made(library)
+
+    def run():
+        for _ in range(100):
+            result = library.take(_Once(x))
+            del result
+
+    try:
+        library.take(_Once(x))
+    except Exception as error:
+        raise Skipped(f"does not take its own: {said(error)}") from None
+    threads(8, run)
+    must(newest(x).values() == VALUES, "the values changed")
+
+
+@check("R11", "MUST", "copy-true", "copy=True of an imported tensor is other memory")
+def _(library):
+    producer = Handmade()
+    _, result = again(library, producer)
+    try:
+        found = Export(result.__dlpack__(max_version=abi.MAX_VERSION, copy=True))
+    except Exception as error:  # P14 and P66 judge it
+        raise Skipped(f"no copies: {said(error)}") from None
+    must(found.address != producer.start, "the same address")
+
+
+@check("R12", "SHOULD", "practice", "a read-only tensor of its own comes back read-only")
+def _(library):
+    x = read_only(library)
+    result, failure = take(library.take, _Once(x))
+    if failure is not None:
+        raise Skipped(f"does not take its own: {said(failure)}")
+    must(not library.writable(result) or library.address(result) != newest(x).address,
+         "writable, and it shares the memory")
+
+
+@check("R13", "MUST", "padded", "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory")
+def _(library):
+    """Without it, the elements would be packed, two in a byte."""
+    producer = Handmade([1, 2, 3, 4, 5, 6, 7, 8], (8,), dtype=(17, 4, 1), flags=PADDED)
+    found, _ = again(library, producer)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    if not found.versioned:
+        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    must(found.flags & PADDED, f"flags is {found.flags}")
+
+
+# ---- the C exchange API: X
+
+
+class _Table:
+    """The functions of a type's exchange API."""
+
+    def __init__(self, x):
+        capsule = getattr(type(x), "__dlpack_c_exchange_api__", None)
+        if capsule is None:
+            raise Skipped("no C exchange API")
+        must(abi.is_valid(capsule, _API), f"{capsule!r} is no capsule of that name")
+        self.api = abi.DLPackExchangeAPI.from_address(abi.get_pointer(capsule, _API))
+
+    def export(self, x):
+        out = ctypes.c_void_p()
+        status = _FROM(self.api.managed_tensor_from_py_object_no_sync)(x, ctypes.byref(out))
+        must(status == 0 and out.value, f"status {status}")
+        return Export.at(out.value)
+
+
+@check("X01", "MUST", "x-type", "major version 1, in a capsule dlpack_exchange_api")
+def _(library):
+    header, steps = _Table(made(library)).api.header, 0
+    must(header.version.major == 1, f"major version {header.version.major}")
+    older = header.prev_api
+    while older and steps < 10:
+        older, steps = older.contents.prev_api, steps + 1
+    must(steps < 10, "prev_api does not end")
+
+
+@check("X02", "MUST", "x-set", "no function but dltensor_from_py_object_no_sync is NULL")
+def _(library):
+    api = _Table(made(library)).api
+    missing = [name for name, _ in api._fields_ if name != "header" and not getattr(api, name)
+               and name != "dltensor_from_py_object_no_sync"]
+    must(not missing, "NULL: " + ", ".join(missing))
+
+
+@check("X03", "MUST", "x-export", "it exports what __dlpack__ exports")
+def _(library):
+    x = made(library)
+    one, other = _Table(x).export(x), newest(x)
+    must((one.shape, one.strides, one.dtype, one.device, one.address, one.flags)
+         == (other.shape, other.strides, other.dtype, other.device, other.address, other.flags),
+         f"flags {one.flags} and {other.flags}, strides {one.strides} and {other.strides}")
+    must(bool(one.tensor.strides), "strides are NULL")
+    one.free()
+
+
+@check("X04", "MUST", "read-only", "READ_ONLY goes through it")
+def _(library):
+    x = read_only(library)
+    found = _Table(x).export(x)
+    must(found.flags & READ_ONLY, f"flags is {found.flags}")
+    found.free()
+
+
+@check("X05", "MUST", "x-import", "it takes a tensor, and frees it once")
+def _(library):
+    api, producer, out = _Table(made(library)).api, Handmade(), ctypes.c_void_p()
+    status = _TO(api.managed_tensor_to_py_object_no_sync)(
+        producer.lend().address, ctypes.byref(out))
+    must(status == 0 and out.value, f"status {status}")
+    result = ctypes.cast(out.value, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(result))
+    must(library.values(result) == VALUES, "the values are wrong")
+    must(producer.deleted == 0 or library.address(result) != producer.start, "freed too early")
+    del result
+    freed_once(library, producer)
+
+
+@check("X06", "MUST", "x-borrow", "what it borrows is what is exported")
+def _(library):
+    x = made(library)
+    borrow = _Table(x).api.dltensor_from_py_object_no_sync
+    if not borrow:
+        raise Skipped("it does not borrow")
+    tensor, found = abi.DLTensor(), newest(x)
+    status = _BORROW(borrow)(x, ctypes.byref(tensor))
+    must(status == 0, f"status {status}")
+    must((tensor.data or 0) + tensor.byte_offset == found.address
+         and tuple(tensor.shape[:tensor.ndim]) == found.shape, "another address or shape")
+
+
+@check("X07", "MUST", "x-stream", "current_work_stream answers for the CPU")
+def _(library):
+    stream = ctypes.c_void_p()
+    status = _STREAM(_Table(made(library)).api.current_work_stream)(1, 0, ctypes.byref(stream))
+    must(status == 0, f"status {status}")
+
+
+@check("X08", "MUST", "x-error", "an object of another type: -1 and an exception, no crash")
+def _(library):
+    out = ctypes.c_void_p()
+    function = _FROM(_Table(made(library)).api.managed_tensor_from_py_object_no_sync)
+    try:
+        status = function(object(), ctypes.byref(out))
+    except Exception as error:
+        raise Noted(said(error)) from None
+    raise Failed(f"status {status} without an exception")
+
+
+@check("X09", "MUST", "x-export", "its export outlives the object, and frees on another thread")
+def _(library):
+    x = made(library)
+    found = _Table(x).export(x)
+    del x
+    gc.collect()
+    must(found.values() == VALUES, "the values changed")
+    threads(1, found.free_unlocked)
+
+
+@check("X10", "MUST", "x-export", "200 exports leave no references behind")
+def _(library):
+    import sys
+
+    x = made(library)
+    table = _Table(x)
+    table.export(x).free()
+    before = sys.getrefcount(x)
+    for _ in range(200):
+        table.export(x).free()
+    must(sys.getrefcount(x) == before, f"{before} references became {sys.getrefcount(x)}")
+
+
+@check("X11", "MUST", "x-allocate", "managed_tensor_allocator makes what the prototype describes")
+def _(library):
+    api = _Table(made(library)).api
+    errors = []
+    note = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(
+        lambda context, kind, message: errors.append((kind, message)))
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p),
+                                ctypes.c_void_p, ctypes.c_void_p)(api.managed_tensor_allocator)
+    shape, out = (ctypes.c_int64 * 2)(3, 4), ctypes.c_void_p()
+    prototype = abi.DLTensor(None, abi.DLDevice(1, 0), 2, abi.DLDataType(2, 32, 1),
+                             ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), None, 0)
+    status = allocate(ctypes.byref(prototype), ctypes.byref(out), None,
+                      ctypes.cast(note, ctypes.c_void_p))
+    must(status == 0 and out.value, f"status {status}: {errors}")
+    found = Export.at(out.value)
+    must(found.shape == (3, 4) and found.dtype == (2, 32, 1) and found.device == (1, 0),
+         f"{found.shape} of {found.dtype} on {found.device}")
+    must(found.strides == (4, 1) and found.address, "it is not compact, or has no memory")
+    found.free()
+
+
+@check("X12", "SHOULD", "practice", "READ_ONLY of what it takes is on what is exported again")
+def _(library):
+    api, producer, out = _Table(made(library)).api, Handmade(flags=READ_ONLY), ctypes.c_void_p()
+    status = _TO(api.managed_tensor_to_py_object_no_sync)(
+        producer.lend().address, ctypes.byref(out))
+    if status != 0 or not out.value:
+        raise Noted("refused")
+    result = ctypes.cast(out.value, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(result))
+    found = newest(result)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    must(found.flags & READ_ONLY, f"flags is {found.flags}")

@@ -1,0 +1,446 @@
+"""Checks of producers: what `__dlpack__` and `__dlpack_device__` take, and who frees it."""
+
+import ctypes
+import gc
+import sys
+import threading
+
+from . import _abi as abi
+from ._abi import LEGACY
+from ._libraries import sample
+from ._memory import (IS_COPIED, PADDED, READ_ONLY, Deleter, capsule_name, export, growth,
+                     name_address, needs_native, newest, said)
+from ._model import Failed, Noted, Skipped, check, must
+
+HOST = (1, 3, 11, 13)  # CPU, pinned and managed memory
+VALUES = [float(i) for i in range(12)]
+
+
+def made(library):
+    return library.make(sample())
+
+
+def read_only(library):
+    if library.make_read_only is None:
+        raise Skipped("no read-only tensors")
+    return library.make_read_only(sample())
+
+
+def legacy(x):
+    """The capsule of a legacy export, which a producer may reject."""
+    try:
+        return x.__dlpack__()
+    except BufferError as error:
+        if not newest(x).versioned:
+            raise
+        raise Noted(f"versioned tensors only: {said(error)}") from None
+
+
+def with_copy(x, copy):
+    try:
+        return export(x, copy=copy)
+    except Skipped:
+        raise
+    except Exception as error:
+        if copy:  # P66 judges it
+            raise Skipped(f"no copies: {said(error)}") from None
+        raise
+
+
+def device_of(x):
+    """What `__dlpack_device__` answers, as integers."""
+    try:
+        kind, number = map(int, x.__dlpack_device__())
+    except Exception as error:
+        raise Skipped(f"P02 judges it: {said(error)}") from None
+    return kind, number
+
+
+@check("P01", "MUST", "exports", "the type has __dlpack__ and __dlpack_device__")
+def _(library):
+    try:
+        kind = type(made(library))
+    except Exception as error:
+        raise Failed(f"make raises {said(error)}") from None
+    for name in ("__dlpack__", "__dlpack_device__"):
+        must(hasattr(kind, name), f"{kind.__name__} has no {name}")
+
+
+@check("P02", "MUST", "device", "__dlpack_device__() is a tuple of two integers")
+def _(library):
+    x = made(library)
+    if not hasattr(x, "__dlpack_device__"):
+        raise Skipped("P01 judges it: there is none")
+    pair = x.__dlpack_device__()
+    must(type(pair) is tuple and len(pair) == 2 and all(isinstance(i, int) for i in pair),
+         repr(pair))
+
+
+@check("P03", "MUST", "device", "__dlpack_device__() is the device of the exported struct")
+def _(library):
+    x = made(library)
+    found = newest(x)
+    must(device_of(x) == found.device, f"the struct says {found.device}")
+
+
+@check("P04", "MUST", "name", "without max_version, the capsule is named dltensor, or BufferError")
+def _(library):
+    capsule = legacy(made(library))
+    must(type(capsule).__name__ == "PyCapsule", f"it is {capsule!r}")
+    name = capsule_name(capsule)
+    must(name == LEGACY, f"it is named {name.decode(errors='replace')}")
+
+
+@check("P05", "MUST", "max_version", "max_version is a keyword of __dlpack__")
+def _(library):
+    x = made(library)
+    x.__dlpack__(max_version=abi.MAX_VERSION)
+    try:
+        x.__dlpack__(max_version=None)
+    except BufferError:  # P04 judges it
+        pass
+
+
+@check("P06", "SHOULD", "newer", "max_version=(1, 3) gives a versioned tensor")
+def _(library):
+    must(export(made(library)).versioned, "it is a legacy one")
+
+
+@check("P07", "SHOULD", "other-version",
+       "max_version=(1, 0) gives major version 1, or a legacy tensor")
+def _(library):
+    found = export(made(library), max_version=(1, 0))
+    must(not found.versioned or found.struct.version.major == 1, "another major version")
+
+
+@check("P08", "SHOULD", "older-major", "max_version=(0, 8) gives a legacy tensor or BufferError")
+def _(library):
+    try:
+        found = export(made(library), max_version=(0, 8))
+    except BufferError as error:
+        raise Noted(said(error)) from None
+    must(not found.versioned, "it is a versioned one, which the consumer cannot read")
+
+
+@check("P09", "SHOULD", "newer", "max_version=(2, 0) gives the newest that the producer has")
+def _(library):
+    export(made(library), max_version=(2, 0))
+
+
+@check("P10", "MUST", "version", "the version of the struct is one that there is: at least 1.0")
+def _(library):
+    found = newest(made(library))
+    if not found.versioned:
+        raise Skipped("no versioned tensors")
+    version = found.struct.version.major, found.struct.version.minor
+    must((1, 0) <= version < (2, 0), f"{version[0]}.{version[1]}")
+
+
+@check("P11", "MUST", "strides-set",
+       "version 1.2 and newer: strides are not NULL where ndim is not 0")
+def _(library):
+    found = newest(made(library))
+    if not found.versioned:
+        raise Skipped("no versioned tensors")
+    if (found.struct.version.major, found.struct.version.minor) < (1, 2):
+        raise Noted(f"version 1.{found.struct.version.minor}")
+    must(bool(found.tensor.strides), "they are NULL")
+
+
+@check("P12", "SHOULD", "flags", "flags has known bits only")
+def _(library):
+    flags = newest(made(library)).flags
+    must(flags & ~(READ_ONLY | IS_COPIED | PADDED) == 0, f"flags is {flags:#x}")
+
+
+@check("P13", "MUST", "is-copied", "a tensor that shares memory with its source is not IS_COPIED")
+def _(library):
+    x = made(library)
+    one, other = newest(x), newest(x)
+    if one.address != other.address:
+        raise Noted("each export has memory of its own")
+    must(not one.flags & IS_COPIED, "shared, and IS_COPIED")
+
+
+@check("P14", "MUST", "copy", "copy is a keyword of __dlpack__")
+def _(library):
+    x = made(library)
+    try:
+        with_copy(x, None)
+    except Skipped:  # which of the keywords is it?
+        x.__dlpack__(copy=None)
+
+
+@check("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED")
+def _(library):
+    """Consumers decide by this flag whether they may write."""
+    found = with_copy(made(library), True)
+    if not found.versioned:
+        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    must(found.flags & IS_COPIED, f"flags is {found.flags}")
+
+
+@check("P16", "MUST", "copy-true", "copy=True gives memory of its own")
+def _(library):
+    x = made(library)
+    kept = newest(x)
+    must(with_copy(x, True).address != kept.address, "the same address")
+
+
+@check("P17", "SHOULD", "practice", "copy=True of a read-only tensor is writable")
+def _(library):
+    must(not with_copy(read_only(library), True).flags & READ_ONLY, "READ_ONLY is set")
+
+
+@check("P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError")
+def _(library):
+    x = made(library)
+    kept = newest(x)
+    try:
+        found = with_copy(x, False)
+    except BufferError as error:
+        raise Noted(said(error)) from None
+    must(found.address == kept.address, "another address")
+
+
+@check("P19", "MUST", "read-only", "an export of a read-only tensor has READ_ONLY")
+def _(library):
+    x = read_only(library)
+    try:
+        found = newest(x)
+    except BufferError as error:
+        raise Noted(f"refused: {said(error)}") from None
+    if not found.versioned:
+        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    if found.flags & IS_COPIED:
+        raise Noted("a copy")
+    must(found.flags & READ_ONLY, f"flags is {found.flags}")
+
+
+@check("P20", "SHOULD", "practice", "a read-only tensor is not exported as a legacy one")
+def _(library):
+    x = read_only(library)
+    try:
+        x.__dlpack__()
+    except BufferError:
+        return
+    except Exception as error:
+        raise Noted(f"refused: {said(error)}") from None
+    raise Failed("exported as if it were writable")
+
+
+@check("P21", "MUST", "dl_device", "dl_device that is the tensor's own is taken")
+def _(library):
+    x = made(library)
+    device = device_of(x)
+    if device != newest(x).device:
+        raise Skipped("P03 judges it: the struct has another device")
+    try:
+        export(x, dl_device=device)
+    except Skipped:
+        x.__dlpack__(dl_device=device)
+
+
+@check("P22", "MUST", "dl_device-refused", "dl_device=(2, 0) of host memory: there, or BufferError")
+def _(library):
+    try:
+        found = export(made(library), dl_device=(2, 0))
+    except BufferError:
+        return
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Failed(said(error)) from None
+    must(found.device == (2, 0), f"exported on {found.device}")
+
+
+@check("P23", "SHOULD", "dl_device-refused", "dl_device of no type: BufferError or ValueError")
+def _(library):
+    try:
+        export(made(library), dl_device=(99, 0))
+    except (BufferError, ValueError):
+        return
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Failed(said(error)) from None
+    raise Failed("accepted")
+
+
+@check("P24", "MUST", "stream-none", "stream=None is taken")
+def _(library):
+    x = made(library)
+    try:
+        export(x, stream=None)
+    except Skipped:  # which of the keywords is it?
+        x.__dlpack__(stream=None)
+
+
+def stream_refused(library, stream):
+    x = made(library)
+    try:
+        x.__dlpack__(stream=stream)
+    except Exception:
+        return
+    raise Failed(f"accepted stream={stream!r} for host memory")
+
+
+@check("P25", "SHOULD", "stream-type", "a stream that is no number is rejected")
+def _(library):
+    stream_refused(library, "x")
+
+
+@check("P26", "SHOULD", "stream-none", "a stream for host memory is rejected")
+def _(library):
+    stream_refused(library, 7)
+
+
+@check("P27", "SHOULD", "retry", "an unknown keyword raises TypeError")
+def _(library):
+    """Consumers that pass a newer keyword retry without it after a TypeError."""
+    x = made(library)
+    try:
+        x.__dlpack__(no_such_keyword=1)
+    except TypeError:
+        return
+    except Exception as error:
+        raise Failed(said(error)) from None
+    raise Failed("accepted")
+
+
+@check("P28", "INFO", "max_version", "max_version that is no pair of integers is rejected")
+def _(library):
+    for version in (1, "x", (1,), (-1, 0), (1, 2, 3)):
+        try:
+            export(made(library), max_version=version)
+        except Exception:
+            continue
+        raise Failed(f"accepts {version!r}")
+
+
+@check("P30", "MUST", "destructor", "a capsule that nobody takes gives its reference back")
+def _(library):
+    x = made(library)
+    abi.request(x)
+    before = sys.getrefcount(x)
+    for _ in range(50):
+        abi.request(x)
+    gc.collect()
+    must(sys.getrefcount(x) == before, f"{before} references became {sys.getrefcount(x)}")
+
+
+def million(library):
+    return library.make(sample([0.0], (1 << 18,), strides=(0,)))
+
+
+@check("P31", "MUST", "destructor", "200 exports of 1 MiB that nobody takes leave no memory behind")
+def _(library):
+    megabytes = growth(lambda: abi.request(million(library)))
+    must(megabytes < 50, f"{megabytes:.0f} MB more")
+
+
+@check("P32", "MUST", "deleter", "200 exports of 1 MiB that are taken and freed leave none behind")
+def _(library):
+    megabytes = growth(lambda: newest(million(library)).consume().free())
+    must(megabytes < 50, f"{megabytes:.0f} MB more")
+
+
+def right(found):
+    """P41 judges whether the values are right, the next three whether they stay so."""
+    if found.values() != VALUES:
+        raise Skipped("the values are wrong from the start")
+    return found
+
+
+def unchanged(found):
+    must(found.values() == VALUES, "the values changed")
+    found.free()
+
+
+@check("P33", "MUST", "destructor-used", "the destructor of a used capsule leaves the tensor alone")
+def _(library):
+    x = made(library)
+    found, calls = right(newest(x)), []
+    own, counting = found.struct.deleter, Deleter(calls.append)
+    found.struct.deleter = ctypes.cast(counting, ctypes.c_void_p)
+    found.consume()
+    gc.collect()
+    found.struct.deleter = own
+    must(not calls, "it called the deleter")
+    unchanged(found)
+
+
+@check("P34", "MUST", "owner", "an exported tensor outlives the object that it came from")
+def _(library):
+    x = made(library)
+    found = right(newest(x)).consume()
+    del x
+    gc.collect()
+    other = [library.make(sample([7.0] * 12)) for _ in range(500)]
+    unchanged(found)
+    del other
+
+
+@check("P35", "MUST", "both-used", "two exports are independent of each other")
+def _(library):
+    x = made(library)
+    one, other = newest(x).consume(), newest(x).consume()
+    right(other)
+    one.free()
+    del x
+    gc.collect()
+    unchanged(other)
+
+
+@check("P36", "MUST", "gil", "the deleter may run on another thread, without the lock")
+def _(library):
+    found = newest(made(library)).consume()
+    thread = threading.Thread(target=found.free_unlocked)
+    thread.start()
+    thread.join()
+
+
+def with_deleter(library):
+    found = newest(made(library)).consume()
+    if not found.struct.deleter:
+        raise Skipped("there is no deleter")
+    return found
+
+
+@check("P37", "MUST", "gil", "the deleter may run on a thread that Python never saw")
+def _(library):
+    found = with_deleter(library)
+    needs_native()
+    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    entry = ctypes.c_void_p(found.struct.deleter)
+    must(libc.pthread_create(ctypes.byref(thread), None, entry,
+                             ctypes.c_void_p(found.pointer)) == 0, "no thread")
+    libc.pthread_join(thread, None)
+
+
+@check("P38", "MUST", "gil", "a deleter that runs as the process ends, after Python: no crash",
+       ends=True)
+def _(library):
+    found = with_deleter(library)
+    needs_native()
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "__cxa_atexit"):
+        raise Skipped("the C library has no __cxa_atexit")
+    libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+    libc.__cxa_atexit(found.struct.deleter, found.pointer, None)
+
+
+@check("P39", "MUST", "destructor", "a capsule that goes while an exception is raised keeps it")
+def _(library):
+    x = made(library)
+    try:
+        abi.request(x), 1 / 0
+    except ZeroDivisionError:
+        return
+    raise Failed("the exception is lost")
+
+
+@check("P40", "MUST", "static", "the names of capsules are static")
+def _(library):
+    one, other = newest(made(library)), newest(made(library))
+    must(name_address(one.capsule) == name_address(other.capsule), "they are at two addresses")

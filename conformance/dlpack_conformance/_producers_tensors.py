@@ -1,0 +1,264 @@
+"""Checks of producers: what the exported tensors say of their elements."""
+
+import ctypes
+import gc
+import sys
+
+from ._abi import MAX_VERSION
+from ._libraries import sample
+from ._memory import (FORMATS, IS_COPIED, NAMES, READ_ONLY, Export, export, newest, said, same,
+                     telling, threads)
+from ._model import Failed, Misnamed, Noted, Skipped, check, must, own
+from ._producers import HOST, VALUES, legacy, made
+
+
+@check("P41", "MUST", "exports", "shape, dtype and values of a compact tensor")
+def _(library):
+    found = newest(made(library))
+    must(found.shape == (3, 4), f"shape is {found.shape}")
+    must(found.dtype == (2, 32, 1), f"dtype is {found.dtype}")
+    must(found.values() == VALUES, f"the values are {found.values()[:4]}")
+
+
+@check("P42", "MUST", "exports", "a legacy and a versioned export say the same")
+def _(library):
+    x = made(library)
+    one, other = newest(x), Export(legacy(x))
+    must((one.shape, one.strides, one.dtype) == (other.shape, other.strides, other.dtype)
+         and one.values() == other.values(), "they differ")
+
+
+@check("P43", "SHOULD", "empty", "data is NULL where there are no elements")
+def _(library):
+    must(not newest(library.make(sample([], (0, 3)))).tensor.data, "it is not")
+
+
+@check("P44", "MUST", "ndim", "a tensor without dimensions has ndim 0")
+def _(library):
+    found = newest(library.make(sample([5.0], ())))
+    must(found.ndim == 0, f"ndim is {found.ndim}")
+    must(found.values() == [5.0], f"the value is {found.values()[0]}")
+
+
+def view(library, name, expected_shape, expected):
+    """The export of a view, which has to be right where it is not rejected."""
+    x = made(library)
+    try:
+        with own(f"the library's own view ({name})"):
+            x = getattr(library, name)(x)
+    except Exception as error:
+        raise Skipped(f"no such view: {said(error)}") from None
+    try:
+        found = newest(x)
+    except BufferError as error:
+        raise Noted(f"refused: {said(error)}") from None
+    must(found.shape == expected_shape, f"shape is {found.shape}")
+    must(found.values() == expected, f"the values are {found.values()[:6]}")
+    return found
+
+
+@check("P45", "MUST", "strides", "a transposed tensor: right, or refused")
+def _(library):
+    view(library, "transposed", (4, 3), [VALUES[j * 4 + i] for i in range(4) for j in range(3)])
+
+
+@check("P46", "MUST", "strides", "every other column: right, or refused")
+def _(library):
+    view(library, "columns", (3, 2), VALUES[::2])
+
+
+@check("P47", "MUST", "strides", "negative strides: right, or refused")
+def _(library):
+    view(library, "reversed", (3, 4), VALUES[8:] + VALUES[4:8] + VALUES[:4])
+
+
+@check("P48", "MUST", "byte_offset",
+       "a slice of the middle: data + byte_offset is its first element")
+def _(library):
+    view(library, "inner", (2, 3), VALUES[5:8] + VALUES[9:])
+
+
+@check("P49", "MUST", "strides", "a broadcast tensor (stride 0): right, or refused")
+def _(library):
+    view(library, "broadcast", (2, 3, 4), VALUES + VALUES)
+
+
+@check("P50", "INFO", "practice", "a broadcast tensor is READ_ONLY: its elements share memory")
+def _(library):
+    found = view(library, "broadcast", (2, 3, 4), VALUES + VALUES)
+    if 0 not in found.strides:
+        raise Skipped("it was copied")
+    must(found.flags & READ_ONLY, "it is writable")
+
+
+@check("P51", "MUST", "dtype", "the 14 dtypes of the array API standard: code, bits and values")
+def _(library):
+    missing = []
+    for code, bits in FORMATS:
+        if code == 6:
+            continue  # P52 judges it
+        numbers = telling(code, bits)
+        try:
+            x = library.make(sample(numbers, (3,), dtype=(code, bits, 1)))
+        except Exception:
+            missing.append(NAMES[code, bits])
+            continue
+        try:
+            found = newest(x)
+        except BufferError:
+            missing.append(NAMES[code, bits])
+            continue
+        must(found.dtype == (code, bits, 1), f"{NAMES[code, bits]}: {found.dtype}")
+        must(same(found.values(), numbers), f"{NAMES[code, bits]}: {found.values()}")
+    if missing:
+        raise Noted("without " + " ".join(missing))
+
+
+@check("P52", "MUST", "bool", "bool has code 6 and 8 bits")
+def _(library):
+    try:
+        found = newest(library.make(sample(telling(6, 8), (3,), dtype=(6, 8, 1))))
+    except Exception as error:
+        raise Noted(f"refused: {said(error)}") from None
+    must(found.dtype == (6, 8, 1), f"dtype is {found.dtype}")
+    must(found.bytes() == b"\1\0\1", f"the bytes are {found.bytes()!r}")
+
+
+@check("P53", "SHOULD", "cannot", "a dtype that DLPack lacks: BufferError")
+def _(library):
+    found = list(library.foreign())
+    if not found:
+        raise Skipped("no such dtype")
+    for x in found:
+        try:
+            newest(x)
+        except BufferError:
+            continue
+        except Exception as error:
+            raise Failed(said(error)) from None
+        raise Failed(f"exported {x!r}")
+
+
+@check("P54", "MUST", "device-id", "device_id is 0 on the CPU")
+def _(library):
+    kind, number = newest(made(library)).device
+    must(kind != 1 or number == 0, f"it is {number}")
+
+
+@check("P55", "INFO", "aligned", "data is aligned to 256 bytes")
+def _(library):
+    """The header requires it; few libraries comply, and consumers may not rely on it."""
+    kept = [newest(library.make(sample([1.0] * n, (n,)))) for n in (3, 17, 100, 1000)]
+    least = min(found.address & -found.address for found in kept)
+    must(least >= 256, f"aligned to {least} bytes")
+
+
+@check("P56", "SHOULD", "practice", "shape and strides are the struct's own: the source may change")
+def _(library):
+    x = made(library)
+    found = newest(x)
+    library.reshape_in_place(x)
+    must(found.shape == (3, 4), f"the shape became {found.shape}")
+
+
+@check("P57", "MUST", "both-used", "8 threads export one object 500 times each")
+def _(library):
+    x = made(library)
+    shape = newest(x).shape
+
+    def run():
+        for _ in range(500):
+            must(newest(x).shape == shape, "another shape")
+
+    threads(8, run)
+
+
+@check("P58", "MUST", "copied-flag", "a write through a shared, writable export reaches the source")
+def _(library):
+    """If this fails, the source was copied or is read-only, without the flag."""
+    x = made(library)
+    found = newest(x)
+    if not found.versioned or found.flags & (READ_ONLY | IS_COPIED):
+        raise Skipped("legacy, copied or read-only")
+    ctypes.c_float.from_address(found.address).value = 99.0
+    first = library.values(x)[:1]
+    must(first == [99.0], f"the source still has {first}")
+
+
+@check("P59", "SHOULD", "practice", "values that are not in memory are refused, or computed")
+def _(library):
+    found = list(library.lazy())
+    if not found:
+        raise Skipped("no such tensors")
+    for what, x, expected in found:
+        try:
+            found = newest(x)
+        except (BufferError, RuntimeError, TypeError):
+            continue
+        must(found.values() == expected, f"{what}: the memory is exported, not the values")
+
+
+@check("P62", "MUST", "owner", "an export of an export's view keeps the memory")
+def _(library):
+    x = made(library)
+    try:
+        with own("the library's own view (rows)"):
+            rows = library.rows(x)
+        found = newest(rows).consume()
+    except Exception as error:
+        raise Skipped(f"no such view: {said(error)}") from None
+    del x, rows
+    gc.collect()
+    other = [library.make(sample([7.0] * 12)) for _ in range(500)]
+    must(found.values() == VALUES[4:], "the values changed")
+    found.free()
+    del other
+
+
+@check("P63", "MUST", "strides", "strides count elements, not bytes, for every element size")
+def _(library):
+    for dtype in ((0, 8, 1), (2, 64, 1), (5, 128, 1)):
+        try:
+            found = newest(library.make(sample(range(1, 7), (2, 3), dtype=dtype)))
+        except Exception:  # P51 judges it
+            continue
+        must(found.strides == (3, 1), f"{NAMES[dtype[:2]]}: strides are {found.strides}")
+
+
+@check("P64", "MUST", "gil", "a deleter frees on 8 threads at the same time")
+def _(library):
+    x = made(library)
+
+    def run():
+        for _ in range(200):
+            newest(x).consume().free_unlocked()
+
+    before = sys.getrefcount(x)
+    threads(8, run)
+    gc.collect()
+    must(sys.getrefcount(x) <= before + 1, f"{before} references became {sys.getrefcount(x)}")
+
+
+@check("P65", "MUST", "versioned-name", "the name of the capsule fits the struct inside")
+def _(library):
+    x = made(library)
+    for keywords in ({}, {"max_version": (1, 0)}, {"max_version": MAX_VERSION}):
+        try:
+            Export(x.__dlpack__(**keywords), x)
+        except Misnamed:
+            raise
+        except Exception:  # P04 to P09, and P41, judge it
+            continue
+
+
+@check("P66", "SHOULD", "copy-true", "copy=True is served for a tensor in host memory")
+def _(library):
+    x = made(library)
+    if newest(x).device[0] not in HOST:
+        raise Skipped("it is on a device")
+    try:
+        export(x, copy=True)
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Failed(said(error)) from None
