@@ -28,10 +28,9 @@ BARE, VERSIONED, LEGACY = (POINTER(kind) for kind in
 TENSORS = {BARE, VERSIONED, LEGACY, POINTER(VERSIONED), POINTER(LEGACY)}
 TAKEN = {POINTER(VERSIONED): VERSIONED, POINTER(LEGACY): LEGACY}
 # Names of parameters of functions that return no status; the other functions' are in NAMES.
-NAMES |= {"dlrs_managed_tensor_allocator": ["prototype", "out", "context", "set_error"],
-          "dlrs_device_is_host": ["device"]}
+NAMES["dlrs_managed_tensor_allocator"] = ["prototype", "out", "context", "set_error"]
 NAMES |= {f"dlrs_{name}": ["tensor"] for name in
-          ("is_own", "get_user_data", "ref_count", "release", "release_legacy")}
+          ("is_own", "ref_count", "release", "release_legacy")}
 
 
 def code_of(name):
