@@ -395,6 +395,17 @@ static void d11_no_kernels(void) {
   layouts(0, -1, 60);
   layouts(0, 0, 60);
   layouts(1, 0, 60);
+  gpu_tensor src, dst;
+  char text[256];
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  src.strides[0] = 1;
+  src.strides[1] = 2;
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  WORKS(dlrs_copy_explain(&src.managed.dl_tensor, 0, &dst.managed.dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strstr(text, "without kernels, which the driver has rejected") != NULL);
+  gpu_drop(&src);
+  gpu_drop(&dst);
 }
 
 #define LOADS (G.hip ? "hipModuleLoadData" : "cuModuleLoadData")

@@ -228,6 +228,13 @@ impl Gpu {
             None => return Ok("the driver's copy"),
             Some(_) => return Ok("the driver's copy of rows"),
         }
+        let rejected = |side: &Side| {
+            let device = self.memory(side.device.device_type) == Some(Memory::Device);
+            device && self.0.has_rejected(side.device.device_id, plan)
+        };
+        if rejected(src) || rejected(dst) {
+            return Ok("without kernels, which the driver has rejected");
+        }
         match (peers, pageable, plan.item) {
             (true, ..) if compact(true) || compact(false) => {
                 Ok("a kernel, and the driver's copy between devices")

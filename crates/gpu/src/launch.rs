@@ -192,6 +192,15 @@ impl Driver {
         loaded().is_ok()
     }
 
+    /// Whether a device has rejected the kernels for this plan; no driver call.
+    pub(super) fn has_rejected(&self, ordinal: i32, plan: &Plan) -> bool {
+        let launch = Launches::new(plan).next();
+        let family = launch.and_then(|launch| Family::of(launch.kernel.to_bytes()));
+        let device = self.device(ordinal).ok();
+        let module = family.zip(device).and_then(|(it, device)| device.modules.get(it.number()));
+        module.and_then(Module::found).is_some_and(|found| found.is_err())
+    }
+
     fn function(&self, device: &Device, name: &'static CStr) -> Result<Ptr> {
         let place = device.kernels.iter().find(|kernel| kernel.is(name));
         let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));

@@ -12,7 +12,7 @@ from ._declarations import (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
                             DLPACK_FLAG_BITMASK_READ_ONLY, DLRS_LEVEL_LAYOUT, PYTHON_FUNCTIONS,
                             DLDataType, DLDevice, DLTensor, Versioned, dlrs_import_options,
                             dlrs_py_import_options)
-from .enums import DeviceType, NewerCode
+from .enums import DeviceType, NewerDeviceType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _device(device: str | DLDevice) -> DLDevice:
         return device
     kind, colon, ordinal = _text("device", device).partition(b":")
     name = create_string_buffer(32)
-    for code in (*DeviceType, NewerCode.TPU, NewerCode.TPU_HOST, NewerCode.ASCEND):
+    for code in (*DeviceType, *NewerDeviceType):
         call(lib.dlrs_device_format, DLDevice(code, 0), name, len(name), None)
         if name.value.partition(b":")[0] == kind and ordinal.isdigit() == bool(colon):
             return DLDevice(code, int(ordinal or 0))
