@@ -338,7 +338,7 @@ static_exports() { # a shared library that hands the interface on
   gcc -shared -Wl,--whole-archive "$work/exporting/stage/lib/libdlpack_rs.a" \
     -Wl,--no-whole-archive -o "$work/exporting/all.so"
   nm -D --defined-only "$work/exporting/all.so" | awk '{ print $3 }' | sort |
-    diff <("$root/cdylib/exports.sh") -
+    diff <("$root/crates/cdylib/exports.sh") -
 }
 
 laws() { "$root/c_tests/laws.sh" "$root/include" "$work/installed/lib"; }

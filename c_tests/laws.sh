@@ -73,7 +73,7 @@ small() { [ "$bytes" -le $((limit_kb * 1024)) ] || { echo "$bytes bytes, not $li
 called() {
     cat "$here"/test_*.c | gcc -fpreprocessed -E -P -xc - | grep -oE '\bdlrs_[a-z0-9_]+\(' |
         tr -d '(' | LC_ALL=C sort -u >"$calls"
-    ! env -u DLRS_FEATURES "$here/../cdylib/exports.sh" | LC_ALL=C comm -13 "$calls" - | sed 's/^/not called in test_*.c: /' | grep .
+    ! env -u DLRS_FEATURES "$here/../crates/cdylib/exports.sh" | LC_ALL=C comm -13 "$calls" - | sed 's/^/not called in test_*.c: /' | grep .
 }
 
 law "no thread-local storage" no_tls

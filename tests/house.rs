@@ -196,7 +196,7 @@ fn is_of_c(text: &str) -> bool {
 #[test]
 fn remedies_that_are_of_c_have_another_for_python() {
     let (mut seen, mut wrong) = (0, Vec::new());
-    for file in sources(&root().join("src")) {
+    for file in product() {
         let module = module_of(&file);
         let text = fs::read_to_string(&file).unwrap();
         for literal in text.split('"').skip(1).step_by(2).filter(|_| module != "capi") {

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-GPU = Path(__file__).resolve().parents[2] / "src" / "device" / "gpu"
+GPU = Path(__file__).resolve().parents[2] / "crates/gpu/src"
 HEADERS = {"cuda": ["cuda.h"], "hip": ["hip/hip_runtime_api.h", "hip/hiprtc.h"]}
 # NVIDIA's with the names that older programs are linked to.
 DEFINES = {"cuda": "-D__CUDA_API_VERSION_INTERNAL", "hip": "-D__HIP_PLATFORM_AMD__"}

@@ -607,7 +607,7 @@ def test_ordinals_of_managed_and_pinned_memory():
 
 
 def test_remedies_do_not_refer_to_the_documentation():
-    source = Path(__file__).parents[2] / "src" / "error" / "status.rs"
+    source = Path(__file__).parents[2] / "crates/core/src/error/status.rs"
     assert "See the function's documentation" not in source.read_text()
 
 

@@ -155,7 +155,12 @@ impl Filler<'_> {
             return Ok(()); // upstream's template has single items
         }
         let mut sources = Vec::new();
-        walk(&self.root.join("src"), &mut sources)?;
+        for folder in ["src", "crates"].map(|name| self.root.join(name)) {
+            if folder.is_dir() {
+                walk(&folder, &mut sources)?;
+            }
+        }
+        sources.retain(|path| path.iter().any(|part| part == "src"));
         for path in sources {
             let name = path.strip_prefix(self.root).unwrap_or(&path).display().to_string();
             let name = name.replace('\\', "/");

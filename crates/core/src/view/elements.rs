@@ -5,9 +5,6 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
-const NOT_WHOLE: &str =
-    "is no whole number of such elements\0Reshape or pad the last axis to whole ones.";
-
 impl View<'_> {
     /// As in NumPy: another size of element needs a dense last axis, whose extent changes. The last
     /// of the bytes of packed elements may have others behind them.
@@ -50,7 +47,9 @@ impl View<'_> {
                 Some(scaled) => scaled,
                 None if self.extent(dim) == 1 || empty => 0, // never used
                 None => {
-                    let error = not_viewable(NOT_WHOLE, dim, stride);
+                    const WHAT: &str = "is no whole number of such elements\0\
+                        Reshape a compact copy to one axis first.";
+                    let error = not_viewable(WHAT, dim, stride);
                     return Err(error.field(DLRS_FIELD_STRIDES));
                 }
             };
@@ -63,7 +62,10 @@ impl View<'_> {
                 self.set_read_only(); // the last byte may have bits of other elements
                 ratio.up(extent)
             }
-            None => return Err(error(DLRS_NOT_VIEWABLE).detail(NOT_WHOLE)),
+            None => {
+                const WHAT: &str = "is no whole number of such elements\0Slice it to a multiple.";
+                return Err(error(DLRS_NOT_VIEWABLE).detail(WHAT));
+            }
         };
         match i64::try_from(count) {
             Ok(extent) => self.set(last, extent, 1),
