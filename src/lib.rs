@@ -6,7 +6,7 @@
 //!   python/module  │ the Python module with the type Tensor: in the wheel's library, not in C's
 //!   crates/python, │ optional: CPython (capsules, `__dlpack__`, the exchange API), elements as
 //!   cast, print    │ numbers, tensors as text
-//!   crates/tensor  │ who owns a tensor; a pair of tensors becomes a byte plan, and a device runs it
+//!   crates/tensor  │ who owns a tensor; a pair of tensors becomes a byte plan, for a device
 //!   crates/gpu     │ CUDA and ROCm; optional
 //!   crates/device  │ the interface of a device, host memory, backends given from C
 //!   crates/engine  │ plans (bytes, no tensors) in host memory; its vector kernels: crates/kernels
@@ -26,10 +26,10 @@
 //! 5. A foreign pointer is dereferenced in two places only: `capi/arg.rs` and `validate`.
 //! 6. No panics, no hidden allocations, no TLS, no `abort`, a short list of imports.
 //!
-//! Where is what? A function of the header: `src/capi/<topic>.rs`. A message: `crates/core`, error/.
-//! A rule that rejects a tensor: `crates/core`, validate.rs. Ownership: `crates/tensor`,
-//! tensor/block/; the choice of who copies: there, copy/route.rs. A slow copy: `crates/engine`, cpu/.
-//! A driver's call: `crates/gpu`. A new function or backend: CONTRIBUTING.md.
+//! Where is what? A function of the header: `src/capi/<topic>.rs`. A message: `error/` of
+//! `crates/core`; a rule that rejects a tensor: `validate.rs` there. Ownership: `tensor/block/` of
+//! `crates/tensor`; the choice of who copies: `copy/route.rs` there. A slow copy: `cpu/` of
+//! `crates/engine`. A driver's call: `crates/gpu`. A new function or backend: CONTRIBUTING.md.
 #![no_std]
 
 #[cfg(test)]

@@ -187,7 +187,8 @@ pub unsafe fn of_legacy(tensor: NonNull<DLManagedTensor>, error: Error) -> Error
         DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: 0..=255 } => Error::new(error.status())
             .detail(
                 "the struct is a DLManagedTensorVersioned\0Pass it to the function for those, such \
-                 as dlrs_import_take or dlrs_validate_managed.",
+                 as dlrs_import_take or dlrs_validate_managed.\0Name its capsule \
+                 dltensor_versioned.",
             ),
         _ => error,
     }

@@ -285,7 +285,7 @@ pub(crate) unsafe fn any(
                     let next = how.next[0] as usize;
                     ahead = match (n_src > block, i < how.matrices) {
                         (true, _) => count * item,
-                        // Smaller ones follow one another within a page: the hardware prefetches them.
+                        // Smaller ones share a page: the hardware prefetches them.
                         (_, true) if whole >= RUN => next,
                         _ => 0,
                     };
