@@ -2,8 +2,8 @@
 //!
 //! The ways, in this order: the exchange API of its type, `__dlpack__` with all keywords that are
 //! needed, with fewer where it does not know them, a capsule itself, the buffer protocol, the array
-//! interfaces. What comes out of any of them is checked, and served, by [`dlpack_tensor::import`]. A
-//! copy that no backend can make is requested from the producer.
+//! interfaces. What comes out of any of them is checked, and served, by
+//! [`dlpack_tensor::import`]. A copy that no backend can make is requested from the producer.
 
 mod call;
 mod serve;
