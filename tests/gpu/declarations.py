@@ -170,10 +170,10 @@ def functions(vendor):
 
 def structs(vendor):
     """Rust's structs in C++, and each member's offset in both."""
-    source = (GPU / {"cuda": "cuda.rs", "hip": "rocm.rs"}[vendor]).read_text()
+    source = (GPU / "structs.rs").read_text()
     for name, (theirs, members) in STRUCTS[vendor].items():
         body = re.search(rf"pub struct {name} \{{(.*?)\n\}}", source, re.S)[1]
-        fields = re.findall(r"^\s*(?:pub )?(\w+): ([^\n]+),$", body, re.M)
+        fields = re.findall(r"^\s*(?:pub(?:\(super\))? )?(\w+): ([^\n]+),$", body, re.M)
         yield f"template <class T, size_t N> using Array = T[N];\nstruct {name} {{"
         for field, kind in fields:
             yield f"  {c_type(kind)} {field};"

@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
 use super::context::{is_handle, is_legacy};
-use super::driver::Vendor;
+use super::gpu::Gpu;
 use super::order::done;
-use super::{DISABLE_TIMING, Gpu, Memory, given};
+use super::vendor::{DISABLE_TIMING, Memory, Vendor, given};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::error::{Error, Result, Status::*};
 use dlpack_device::backend::{Backend, Event, Order, Pointer, Queue, Stream, Transfer, Transfers};

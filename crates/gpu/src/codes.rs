@@ -1,7 +1,7 @@
 //! The drivers' error codes. Codes that both vendors define have the same values.
 #![forbid(unsafe_code)]
 
-use super::driver::Vendor;
+use super::vendor::Vendor;
 use crate::error::{Error, Status::*};
 
 /// Work is not done yet.

@@ -5,7 +5,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
 
 use super::cuda;
-use super::driver::{Driver, Ptr, Vendor};
+use super::driver::Driver;
+use super::vendor::{Ptr, Vendor};
 use crate::error::{Error, Result, Status::*};
 
 /// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are not handles; they belong to the current context.

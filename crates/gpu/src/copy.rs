@@ -4,10 +4,14 @@ use core::ffi::c_void;
 
 use super::codes::{INVALID_DEVICE, INVALID_VALUE};
 use super::context::Current;
-use super::driver::{Driver, Ptr, Vendor};
+use super::driver::Driver;
+use super::gpu::Gpu;
 use super::peers::towards;
+use super::place::{Far, Place};
 use super::runs::Runs;
-use super::{Gpu, Memory, Pitched, cuda, rocm};
+use super::structs::Copy3dPeer;
+use super::vendor::{Memory, Pitched, Ptr, Vendor};
+use super::{cuda, rocm};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::error::{Error, Result, Status::*};
 use crate::plan::{Item, Plan};
@@ -77,7 +81,7 @@ impl Driver {
                 return self.pitched(copy, place.stream);
             }
             let (from, to) = far.ends(place.here.context, cuda::primary(self, far.ordinal)?);
-            self.cu_copy_3d_peer(&cuda::Copy3dPeer::new(copy, from, to), place.stream)
+            self.cu_copy_3d_peer(&Copy3dPeer::new(copy, from, to), place.stream)
         }
     }
 
@@ -120,33 +124,6 @@ fn rows(plan: &Plan) -> Option<Pitched> {
         width,
         height: dim.n as usize,
     })
-}
-
-/// Where a copy is enqueued.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// The device that copies.
-    pub here: &'a Current<'a>,
-    /// Its stream.
-    pub stream: Ptr,
-    /// Whether one side is host memory.
-    pub host: bool,
-}
-
-/// The other device of a copy between two, which the copying device reads or `writes`.
-#[derive(Clone, Copy)]
-pub struct Far {
-    /// Its ordinal.
-    pub ordinal: i32,
-    /// Whether the destination is on it.
-    pub writes: bool,
-}
-
-impl Far {
-    /// The values for the source and for the destination.
-    fn ends<T>(self, near: T, far: T) -> (T, T) {
-        if self.writes { (near, far) } else { (far, near) }
-    }
 }
 
 /// How the copying device accesses a side.

@@ -5,12 +5,9 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
 
 use super::codes::INVALID_VALUE;
-use super::driver::{Driver, Ptr};
-use super::{Memory, Pitched};
+use super::driver::Driver;
+use super::vendor::{Memory, Ptr};
 use crate::error::{Error, Result, Status::*};
-
-/// The oldest supported driver: that of CUDA 11.0.
-pub const OLDEST: i32 = 11000;
 
 const MEMORY_TYPE: i32 = 2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 const DEVICE_POINTER: i32 = 3; // CU_POINTER_ATTRIBUTE_DEVICE_POINTER
@@ -19,141 +16,6 @@ const DEVICE_ORDINAL: i32 = 9; // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 const RANGE_START: i32 = 11; // CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
 const MEMPOOL_HANDLE: i32 = 17; // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
 const MEMORY_HOST: u32 = 1; // CU_MEMORYTYPE_HOST
-const MEMORY_DEVICE: u32 = 2; // CU_MEMORYTYPE_DEVICE
-const MEMORY_UNIFIED: u32 = 4; // CU_MEMORYTYPE_UNIFIED
-
-/// CUDA_MEMCPY2D.
-#[repr(C)]
-pub struct Copy2d {
-    src_x: usize,
-    src_y: usize,
-    src_type: u32,
-    src_host: *const c_void,
-    src_device: *const c_void,
-    src_array: Ptr,
-    src_pitch: usize,
-    dst_x: usize,
-    dst_y: usize,
-    dst_type: u32,
-    dst_host: Ptr,
-    dst_device: Ptr,
-    dst_array: Ptr,
-    dst_pitch: usize,
-    width: usize,
-    height: usize,
-}
-
-impl From<&Pitched> for Copy2d {
-    fn from(copy: &Pitched) -> Copy2d {
-        Copy2d {
-            src_x: 0,
-            src_y: 0,
-            src_type: MEMORY_UNIFIED,
-            src_host: null_mut(),
-            src_device: copy.src.cast(),
-            src_array: null_mut(),
-            src_pitch: copy.src_pitch,
-            dst_x: 0,
-            dst_y: 0,
-            dst_type: MEMORY_UNIFIED,
-            dst_host: null_mut(),
-            dst_device: copy.dst.cast(),
-            dst_array: null_mut(),
-            dst_pitch: copy.dst_pitch,
-            width: copy.width,
-            height: copy.height,
-        }
-    }
-}
-
-/// CUDA_MEMCPY3D_PEER.
-#[repr(C)]
-pub struct Copy3dPeer {
-    src_x: usize,
-    src_y: usize,
-    src_z: usize,
-    src_lod: usize,
-    src_type: u32,
-    src_host: *const c_void,
-    src_device: *const c_void,
-    src_array: Ptr,
-    src_context: Ptr,
-    src_pitch: usize,
-    src_height: usize,
-    dst_x: usize,
-    dst_y: usize,
-    dst_z: usize,
-    dst_lod: usize,
-    dst_type: u32,
-    dst_host: Ptr,
-    dst_device: Ptr,
-    dst_array: Ptr,
-    dst_context: Ptr,
-    dst_pitch: usize,
-    dst_height: usize,
-    width: usize,
-    height: usize,
-    depth: usize,
-}
-
-impl Copy3dPeer {
-    /// Rows, from memory of one context to memory of another.
-    pub fn new(copy: &Pitched, src_context: Ptr, dst_context: Ptr) -> Copy3dPeer {
-        Copy3dPeer {
-            src_x: 0,
-            src_y: 0,
-            src_z: 0,
-            src_lod: 0,
-            src_type: MEMORY_DEVICE,
-            src_host: null_mut(),
-            src_device: copy.src.cast(),
-            src_array: null_mut(),
-            src_context,
-            src_pitch: copy.src_pitch,
-            src_height: copy.height,
-            dst_x: 0,
-            dst_y: 0,
-            dst_z: 0,
-            dst_lod: 0,
-            dst_type: MEMORY_DEVICE,
-            dst_host: null_mut(),
-            dst_device: copy.dst.cast(),
-            dst_array: null_mut(),
-            dst_context,
-            dst_pitch: copy.dst_pitch,
-            dst_height: copy.height,
-            width: copy.width,
-            height: copy.height,
-            depth: 1,
-        }
-    }
-}
-
-const ORDER_STREAM: i32 = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
-
-/// CUmemLocation, here of no kind.
-#[repr(C)]
-struct Location {
-    kind: i32,
-    id: i32,
-}
-
-const ANYWHERE: Location = Location { kind: 0, id: 0 };
-
-/// CUmemcpyAttributes.
-#[repr(C)]
-pub struct CopyAttributes {
-    order: i32,
-    src_hint: Location,
-    dst_hint: Location,
-    flags: u32,
-}
-
-impl CopyAttributes {
-    /// Sources, as destinations always, are accessed in the order of the stream.
-    pub const IN_ORDER: CopyAttributes =
-        CopyAttributes { order: ORDER_STREAM, src_hint: ANYWHERE, dst_hint: ANYWHERE, flags: 0 };
-}
 
 /// The primary context of a device: retained on first use and never released.
 pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {

@@ -11,62 +11,13 @@ use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
-use super::kernels::FAMILIES;
-use super::launch::{Kernel, Module};
-use super::stage::{STAGES, Stage};
+use super::state::Device;
+use super::vendor::{Ptr, Vendor};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform::{self, Library, Lock, Names};
 
-/// A pointer parameter of the drivers: address, handle, pointer to a handle.
-pub type Ptr = *mut c_void;
-
-/// The vendors.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Vendor {
-    /// NVIDIA, by the driver API.
-    Cuda,
-    /// AMD, by HIP.
-    Rocm,
-}
-
 /// Maximum number of devices of a vendor.
 pub const DEVICES_MOST: usize = 64;
-/// Maximum number of kernels of a device.
-pub const KERNELS_MOST: usize = 24;
-
-/// The state of a device.
-pub struct Device {
-    /// CUDA: the driver's device handle plus 1; 0 when not known.
-    handle: AtomicI32,
-    /// CUDA: the primary context, retained once and never released.
-    pub(super) context: AtomicPtr<c_void>,
-    /// CUDA: the context last found not to be the primary one, or being queried.
-    pub(super) asked: AtomicPtr<c_void>,
-    /// CUDA: whether the CPU may access managed memory while the device works: 0 when not known, 1
-    /// no, 2 yes.
-    pub(super) shares_managed: AtomicI32,
-    /// The modules of the kernels, one per family, in the primary context.
-    pub(super) modules: [Module; FAMILIES],
-    /// Its kernels.
-    pub(super) kernels: [Kernel; KERNELS_MOST],
-    /// Unused pinned staging buffers.
-    pub(super) stages: [Stage; STAGES],
-}
-
-impl Device {
-    const fn new() -> Device {
-        Device {
-            handle: AtomicI32::new(0),
-            context: AtomicPtr::new(null_mut()),
-            asked: AtomicPtr::new(null_mut()),
-            shares_managed: AtomicI32::new(0),
-            modules: [const { Module::new() }; FAMILIES],
-            kernels: [const { Kernel::new() }; KERNELS_MOST],
-            stages: [const { Stage::new() }; STAGES],
-        }
-    }
-}
-
 /// A vendor's driver.
 pub struct Driver {
     whose: Vendor,
@@ -192,21 +143,21 @@ functions! {
     cu_pointer(out: Ptr, attribute: i32, data: *const c_void) = "cuPointerGetAttribute", "";
     cu_copy(dst: Ptr, src: *const c_void, nbytes: usize, stream: Ptr) = "cuMemcpyAsync", "";
     cu_copy_batch(dsts: *const Ptr, srcs: *const Ptr, sizes: *const usize, n: usize,
-        attributes: *mut super::cuda::CopyAttributes, firsts: *const usize, n_attributes: usize,
+        attributes: *mut super::structs::CopyAttributes, firsts: *const usize, n_attributes: usize,
         failed: *mut usize, stream: Ptr) = "cuMemcpyBatchAsync", "";
-    cu_copy_2d(copy: *const super::cuda::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
+    cu_copy_2d(copy: *const super::structs::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
     cu_copy_peer(dst: Ptr, dst_context: Ptr, src: *const c_void, src_context: Ptr, nbytes: usize,
         stream: Ptr) = "cuMemcpyPeerAsync", "";
-    cu_copy_3d_peer(copy: *const super::cuda::Copy3dPeer, stream: Ptr) = "cuMemcpy3DPeerAsync", "";
+    cu_copy_3d_peer(copy: *const super::structs::Copy3dPeer, stream: Ptr) = "cuMemcpy3DPeerAsync", "";
     cu_stream_green(stream: Ptr, out: *mut Ptr) = "cuStreamGetGreenCtx", "";
 
     hip_set_device(device: i32) = "", "hipSetDevice";
     hip_last_error() = "", "hipGetLastError";
-    hip_properties(out: *mut super::rocm::Properties, device: i32)
+    hip_properties(out: *mut super::structs::Properties, device: i32)
         = "", "hipGetDevicePropertiesR0600";
-    hip_properties_5(out: *mut super::rocm::Properties, device: i32)
+    hip_properties_5(out: *mut super::structs::Properties, device: i32)
         = "", "hipGetDeviceProperties";
-    hip_pointer(out: *mut super::rocm::Attributes, data: *const c_void)
+    hip_pointer(out: *mut super::structs::Attributes, data: *const c_void)
         = "", "hipPointerGetAttributes";
     hip_copy(dst: Ptr, src: *const c_void, nbytes: usize, kind: i32, stream: Ptr)
         = "", "hipMemcpyAsync";
@@ -282,10 +233,7 @@ impl Driver {
             self.get_version(&mut version)?;
             self.get_count(&mut count).map_err(|error| codes::starting(self.vendor(), error))?;
         }
-        let oldest = match self.vendor() {
-            Vendor::Cuda => super::cuda::OLDEST,
-            Vendor::Rocm => super::rocm::OLDEST,
-        };
+        let oldest = self.vendor().oldest();
         if version < oldest {
             let error = Error::new(DLRS_DRV_OLD).value(version.into()).limit(oldest.into());
             return Err(error);

@@ -4,10 +4,11 @@ use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
 use core::ptr::{NonNull, null_mut};
 
-use super::driver::{Driver, Ptr, find};
+use super::driver::{Driver, find};
 use super::kernels::Family;
 use super::packed::Text;
-use super::rocm::Properties;
+use super::rocm;
+use super::vendor::Ptr;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
@@ -85,7 +86,7 @@ pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
 /// The compiler option for the current device. Without one, hiprtc asks the runtime that is called
 /// libamdhip64.so, which only the development package has.
 fn architecture(driver: &Driver) -> Result<[u8; 96]> {
-    let properties = Properties::of_current(driver)?;
+    let properties = rocm::properties(driver)?;
     let mut option = [0; 96];
     let text = b"--gpu-architecture=".iter().copied().chain(properties.architecture());
     option.iter_mut().take(95).zip(text).for_each(|(to, byte)| *to = byte);

@@ -1,87 +1,21 @@
 //! Kernels: each family's module is loaded once per device, into its primary context.
 
-use core::ffi::{CStr, c_char, c_void};
-use core::ptr::{NonNull, null_mut, without_provenance_mut};
-use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
+use core::ffi::{CStr, c_void};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::*;
 
 use super::context::Current;
-use super::copy::Place;
-use super::driver::{Device, Driver, Ptr, Vendor};
+use super::driver::Driver;
 use super::kernels::{CUDA, Family, ROCM};
 use super::launches::Launches;
-use super::{cuda, given, hiprtc, rocm};
-use crate::error::{Error, Result, Status::*};
+use super::place::Place;
+use super::state::{Device, Module};
+use super::vendor::{Ptr, Vendor, given};
+use super::{cuda, hiprtc, rocm};
+use crate::error::Result;
 use crate::plan::{Dim, Item, Plan};
 use crate::platform;
 use dlpack_device::backend::{Lack, unsupported};
-
-/// A kernel of a device: its name, and the driver's handle after its first use.
-pub struct Kernel {
-    name: AtomicPtr<c_char>,
-    function: AtomicPtr<c_void>,
-}
-
-impl Kernel {
-    /// No kernel yet.
-    pub const fn new() -> Kernel {
-        let function = AtomicPtr::new(null_mut());
-        Kernel { name: AtomicPtr::new(null_mut()), function }
-    }
-
-    /// Whether this is the slot of a kernel; a free slot is claimed for it.
-    fn is(&self, name: &'static CStr) -> bool {
-        let mine = name.as_ptr().cast_mut();
-        match self.name.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
-            Ok(_) => true,
-            Err(other) => core::ptr::eq(other, mine),
-        }
-    }
-}
-
-/// The module with a family's kernels: not loaded yet, the driver's handle, or rejected by the
-/// driver, which is permanent.
-pub struct Module {
-    handle: AtomicPtr<c_void>,
-    refusal: AtomicI32,
-}
-
-/// Stored instead of a handle: rejected.
-const REFUSED: usize = 1;
-
-impl Module {
-    /// Not loaded yet.
-    pub const fn new() -> Module {
-        Module { handle: AtomicPtr::new(null_mut()), refusal: AtomicI32::new(0) }
-    }
-
-    /// The stored result.
-    fn found(&self) -> Option<Result<Ptr>> {
-        let handle = self.handle.load(Acquire);
-        match handle.addr() {
-            0 => None,
-            REFUSED => {
-                let error = Error::new(DLRS_UNSUPPORTED).driver(self.refusal.load(Relaxed));
-                Some(Err(error
-                    .detail("the driver has rejected the kernels before\0Install a newer driver.")))
-            }
-            _ => Some(Ok(handle)),
-        }
-    }
-
-    fn keep(&self, found: &Result<Ptr>) {
-        match found {
-            Ok(handle) => self.handle.store(*handle, Release),
-            // Other errors may be temporary.
-            Err(error)
-                if matches!(error.status(), DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
-            {
-                self.refusal.store(error.driver_code(), Relaxed);
-                self.handle.store(without_provenance_mut(REFUSED), Release);
-            }
-            Err(_) => {}
-        }
-    }
-}
 
 impl Driver {
     /// Enqueues kernels that copy.

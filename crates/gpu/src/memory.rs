@@ -5,8 +5,9 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::codes::INVALID_VALUE;
-use super::driver::{Driver, Ptr, Vendor};
-use super::{Memory, cuda, rocm};
+use super::driver::Driver;
+use super::vendor::{Memory, Ptr, Vendor};
+use super::{cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
 /// For allocated and for registered host memory.

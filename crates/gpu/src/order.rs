@@ -5,8 +5,9 @@ use core::ptr::{NonNull, null_mut};
 
 use super::codes::NOT_READY;
 use super::context::{Current, is_handle, is_legacy};
-use super::driver::{Driver, Vendor};
-use super::{DISABLE_TIMING, Gpu, Memory, given};
+use super::driver::Driver;
+use super::gpu::Gpu;
+use super::vendor::{DISABLE_TIMING, Memory, Vendor, given};
 use crate::error::{Error, Result, Status::*};
 use dlpack_device::backend::{Event, Order, Queue, Stream};
 

@@ -4,8 +4,8 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use super::copy::{Far, Place};
 use super::driver::Driver;
+use super::place::{Far, Place};
 use crate::error::{Error, Result, Status::*};
 use crate::pieces;
 use crate::plan::{Item, Plan};

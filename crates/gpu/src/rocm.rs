@@ -3,57 +3,31 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use super::Memory;
 use super::codes::INVALID_VALUE;
 use super::driver::Driver;
+use super::structs::{Attributes, Properties};
+use super::vendor::Memory;
 use crate::error::{Result, Status::*};
 
-/// The oldest supported runtime: ROCm 5.0.
-pub const OLDEST: i32 = 50_000_000;
 /// The direction of a copy follows from the addresses.
 pub const BY_ADDRESS: i32 = 4; // hipMemcpyDefault
 
 const ROCM_6: i32 = 60_000_000;
 
-/// hipPointerAttribute_t, with room for fields of later versions.
-#[repr(C)]
-pub struct Attributes {
-    kind: i32,
-    device: i32,
-    device_pointer: *mut c_void,
-    host_pointer: *mut c_void,
-    is_managed: i32,
-    flags: u32,
-    room: [u64; 8],
-}
-
-/// hipDeviceProp_t of any version, whose members have moved; the first 256 bytes are the name.
-#[repr(C, align(16))]
-pub struct Properties([u8; 4096]);
-
-impl Properties {
-    /// Of the current device.
-    pub fn of_current(driver: &Driver) -> Result<Properties> {
-        let (mut it, mut device) = (Properties([0; 4096]), 0);
-        // SAFETY: valid output pointers, to a struct that is larger than any version's.
-        unsafe {
-            driver.get_device(&mut device)?;
-            match driver.hip_properties(&mut it, device) {
-                Err(error) if error.status() == DLRS_DRV_SYMBOL => {
-                    driver.hip_properties_5(&mut it, device)?;
-                }
-                answer => answer?,
+/// The properties of the current device.
+pub fn properties(driver: &Driver) -> Result<Properties> {
+    let (mut it, mut device) = (Properties([0; 4096]), 0);
+    // SAFETY: valid output pointers, to a struct that is larger than any version's.
+    unsafe {
+        driver.get_device(&mut device)?;
+        match driver.hip_properties(&mut it, device) {
+            Err(error) if error.status() == DLRS_DRV_SYMBOL => {
+                driver.hip_properties_5(&mut it, device)?;
             }
+            answer => answer?,
         }
-        Ok(it)
     }
-
-    /// The name of the architecture with its features, such as "gfx90a:sramecc+:xnack-".
-    pub fn architecture(&self) -> impl Iterator<Item = u8> {
-        let from = self.0.windows(3).skip(256).position(|text| text == b"gfx");
-        let text = from.and_then(|from| self.0.get(256 + from..)).unwrap_or_default();
-        text.iter().copied().take_while(u8::is_ascii_graphic)
-    }
+    Ok(it)
 }
 
 /// The kind and the device of memory; `None`: unknown to the runtime.

@@ -11,11 +11,13 @@ use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 use super::context::Current;
-use super::driver::{Device, Driver, Ptr};
-use super::{DISABLE_TIMING, Memory, copy::Place};
+use super::driver::Driver;
+use super::place::Place;
+use super::state::{Device, STAGES};
+use super::vendor::{DISABLE_TIMING, Memory, Ptr};
 use crate::cpu::{self, Parallel};
 use crate::error::{Error, Result, Status::*};
 use crate::pieces::{self, Pieces};
@@ -26,11 +28,9 @@ use crate::platform;
 /// caches.
 const BUFFER_NBYTES: usize = 2 << 20;
 /// Maximum threads of a call: more do not speed up the device's bus.
-const THREADS_MOST: usize = 8;
+const THREADS_MOST: usize = STAGES / 2;
 /// Parts of a piece during which the bus would be idle.
 const PARTS: usize = 8;
-/// Stored buffers of a device.
-pub(super) const STAGES: usize = 2 * THREADS_MOST;
 /// The struct after the bytes of a buffer.
 #[derive(Clone, Copy)]
 struct Tail {
@@ -40,16 +40,6 @@ struct Tail {
 const ALIGN_BYTES: u64 = 64;
 /// CUDA's and HIP's handle of the calling thread's default stream.
 const PER_THREAD: usize = 2;
-
-/// An unused buffer, or NULL.
-pub struct Stage(AtomicPtr<c_void>);
-
-impl Stage {
-    /// No buffer yet.
-    pub const fn new() -> Stage {
-        Stage(AtomicPtr::new(null_mut()))
-    }
-}
 
 /// One pinned buffer.
 struct Buffer {

@@ -223,13 +223,13 @@ const VALUES: [(&str, &str, &str); 21] = [
     ("cuda.rs", "DEVICE_ORDINAL", "CUpointer_attribute_enum_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"),
     ("cuda.rs", "MEMPOOL_HANDLE", "CUpointer_attribute_enum_CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE"),
     ("cuda.rs", "MEMORY_HOST", "CUmemorytype_enum_CU_MEMORYTYPE_HOST"),
-    ("cuda.rs", "MEMORY_UNIFIED", "CUmemorytype_enum_CU_MEMORYTYPE_UNIFIED"),
+    ("structs.rs", "MEMORY_UNIFIED", "CUmemorytype_enum_CU_MEMORYTYPE_UNIFIED"),
     ("memory.rs", "PORTABLE", "CU_MEMHOSTALLOC_PORTABLE"),
     ("memory.rs", "PORTABLE", "hipHostMallocPortable"),
     ("memory.rs", "GLOBAL", "CUmemAttach_flags_enum_CU_MEM_ATTACH_GLOBAL"),
     ("backend.rs", "NONBLOCKING", "hipStreamNonBlocking"),
     ("backend.rs", "NONBLOCKING", "CUstream_flags_enum_CU_STREAM_NON_BLOCKING"),
-    ("lib.rs", "DISABLE_TIMING", "CUevent_flags_enum_CU_EVENT_DISABLE_TIMING"),
+    ("vendor.rs", "DISABLE_TIMING", "CUevent_flags_enum_CU_EVENT_DISABLE_TIMING"),
     ("rocm.rs", "BY_ADDRESS", "hipMemcpyKind_hipMemcpyDefault"),
 ];
 
@@ -254,7 +254,9 @@ fn declarations_are_the_vendors() {
     let hip = ["hip/hip_runtime_api.h", "hip/hiprtc.h"].map(|header| hip.join(header));
     let hip = vendor(&hip, "hip", &flags);
     let mut ours = Names::default();
-    ["driver.rs", "cuda.rs", "rocm.rs"].iter().for_each(|name| ours.add(parsed(name)));
+    ["driver.rs", "structs.rs", "cuda.rs", "rocm.rs", "vendor.rs"]
+        .iter()
+        .for_each(|name| ours.add(parsed(name)));
 
     let (mut wrong, mut checked) = (Vec::new(), 0);
     let compiler = calls(&text("hiprtc.rs"));
