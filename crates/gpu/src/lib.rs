@@ -17,7 +17,7 @@
 //!   place, state, structs, vendor   where a copy happens; what is kept of a device; the drivers'
 //!            │ structs; what both vendors have
 //! ```
-//! Each file uses those below it only.
+//! No two files use each other.
 //!
 //! No library is loaded before a function of a device is called. After a failure the next call
 //! tries again. The driver is started once; in a process forked later every call returns an error.
