@@ -32,7 +32,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
     build | soak | coverage | test-oneapi) echo "rust $c" ;;
     install-build) echo "rust $c $cmake" ;;
     demo) echo "rust $c | $cmake g++:g++ $venv" ;;
-    check) echo "rust rustfmt $c g++:g++ readelf:binutils" ;;
+    check) echo "rust rustfmt $c g++:g++ readelf:binutils $python:python3" ;;
     lint) echo "rust rustfmt clippy git:git shellcheck:shellcheck" ;;
     test)
       echo "rust $c $cmake g++:g++ ninja:ninja-build pkg-config:pkg-config clang:clang" \
