@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the picture of the crates in CONTRIBUTING.md from their Cargo.toml and lib.rs; --check fails
+"""Writes the table of the crates in CONTRIBUTING.md from their Cargo.toml and lib.rs; --check fails
 where it differs."""
 
 import re
@@ -30,21 +30,22 @@ def crates():
 
 
 def layers(found):
-    """The names, each above those that it may use."""
+    """The names in rows, each above those that it may use."""
     height = {}
 
     def of(name):
         if name not in height:
-            height[name] = 1 + max((of(other) for other in found[name][1]), default=0)
+            height[name] = max((of(other) for other in found[name][1]), default=0) + 1
         return height[name]
 
-    return sorted(found, key=lambda name: (-of(name), name))
+    return [sorted(name for name in found if of(name) == row)
+            for row in range(max(map(of, found)), 0, -1)]
 
 
-def picture():
+def table():
     found = crates()
     rows = [("crate", "what it is", "may use"), ("---", "---", "---")]
-    for name in layers(found):
+    for name in sum(layers(found), []):
         folder, uses, what = found[name]
         place = "src" if folder == Path(".") else folder
         rows.append((f"`{place}`", what, ", ".join(sorted(uses)) or "nothing"))
@@ -53,11 +54,12 @@ def picture():
 
 def main():
     text = PAGE.read_text()
-    new = MARK.sub(lambda found: found[1] + picture() + found[2], text)
+    new = MARK.sub(lambda found: found[1] + table() + found[2], text)
     if sys.argv[1:] != ["--check"]:
         PAGE.write_text(new)
     elif new != text:
         sys.exit("FAIL  CONTRIBUTING.md is not what docs/house.py makes of the crates")
 
 
-main()
+if __name__ == "__main__":
+    main()

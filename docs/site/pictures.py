@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Draws docs/pictures: plain SVG in the page's own colour. The layers are read off tests/house.rs.
+"""Draws docs/pictures: plain SVG in the page's own colour. The layers are those of docs/house.py.
 --check compares instead of writing."""
 
-import re
 import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import house  # noqa: E402
+
 FOLDER = ROOT / "docs/pictures"
 
 
@@ -128,14 +131,12 @@ def streams():
 
 
 def layers():
-    text = (ROOT / "tests/house.rs").read_text()
-    block = text[text.index("const LAYERS"):text.index("];", text.index("const LAYERS"))]
-    rows = [re.findall(r'"(\w+)"', row) for row in re.findall(r"&\[(.*?)\]", block.split("=", 1)[1],
-                                                              re.S)]
-    rows = [row for row in rows if row][::-1]
-    picture = Picture(720, 20 + 34 * len(rows), "The layers of src/, each importing lower ones only")
+    rows = house.layers(house.crates())
+    title = "The crates, each above those that it may use"
+    picture = Picture(720, 20 + 34 * len(rows), title)
     for number, row in enumerate(rows):
-        picture.box(10, 10 + 34 * number, 700, 28, ", ".join(row), 0.04 + 0.02 * number)
+        shown = ", ".join("src" if name == "rs" else name for name in row)
+        picture.box(10, 10 + 34 * number, 700, 28, shown, 0.04 + 0.02 * number)
     return picture
 
 
