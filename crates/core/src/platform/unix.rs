@@ -20,7 +20,7 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 /// 4 MiB on, too.
 #[inline]
 pub fn in_huge_pages(_memory: *mut c_void, nbytes: usize) {
-    if nbytes < 4 << 20 {
+    if nbytes < 4 << 20 || _memory.is_null() {
         return;
     }
     // SAFETY: the advice changes no contents, wherever the pages are.
