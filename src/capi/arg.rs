@@ -198,8 +198,8 @@ impl<T> Out<T> {
 
     /// Hands the result over.
     pub fn set(&self, value: NonNull<T>) {
-        // SAFETY: the variable is writable; it was found to be neither NULL nor misaligned, by
-        // `check` `usual` or `pointers`.
+        // SAFETY: the variable is writable; `check`, `usual` or `pointers` found it to be
+        // neither NULL nor misaligned.
         unsafe { self.0.write(value.as_ptr()) }
     }
 }
@@ -352,7 +352,7 @@ impl Sizes {
         if given.is_null() || given.addr() & (self.align_bytes - 1) != 0 {
             return Err(refuse(given.is_null(), self.align_bytes, arg));
         }
-        // SAFETY: given is not NULL and aligned, and the first member is a u32, by the trait.
+        // SAFETY: given is aligned and not NULL, and the first member is a u32, by the trait.
         let size = unsafe { given.cast::<u32>().read_volatile() } as usize;
         // The smallest that there ever was.
         let least = self.earlier.first().map_or(self.nbytes, |&size| size);

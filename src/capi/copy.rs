@@ -471,8 +471,8 @@ pub unsafe extern "C" fn dlrs_contiguous(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_contiguous", error, || {
-        // SAFETY: src is NULL or live, options NULL or live, out NULL or a writable variable;
-        // `made_of` found src not NULL before it calls the closure.
+        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
+        // refuses a NULL src and reads `from` of it before it calls the closure.
         unsafe {
             made_of(src, out, options, &|from, options, job| {
                 let order = order_of(order).of(Arg::order)?;
@@ -510,8 +510,8 @@ pub unsafe extern "C" fn dlrs_to_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_device", error, || {
-        // SAFETY: src is NULL or live, options NULL or live, out NULL or a writable variable;
-        // `made_of` found src not NULL before it calls the closure.
+        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
+        // refuses a NULL src and reads `from` of it before it calls the closure.
         unsafe {
             made_of(src, out, options, &|from, options, job| {
                 let policy = policy_of(copy).of(Arg::copy)?;

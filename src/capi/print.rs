@@ -66,7 +66,7 @@ fn write_tensor(
             byte_offset: tensor.byte_offset,
             flags,
         };
-        // SAFETY: the layout was checked without error; the memory of a live tensor is live.
+        // SAFETY: the layout was checked without error; the memory is live during the call.
         let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) }.ok());
         let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
         print::write_tensor(&description, elements, options, text)?;

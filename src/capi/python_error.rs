@@ -76,7 +76,7 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
 /// so are the pointers in it.
 unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
     // SAFETY: failure is NULL or live, which `with_message` judges, and its message ends with NUL;
-    // options is NULL or live; class is one of Python or our own reference.
+    // options is NULL or live; class is one of Python's, or held by `own`.
     unsafe {
         let mut room = MaybeUninit::uninit();
         let options = arg::options(options, Arg::options, &mut room)?;

@@ -230,8 +230,8 @@ unsafe fn make(
     out: *mut *mut DLManagedTensorVersioned,
 ) -> Result<()> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: base is NULL or a live tensor, and out NULL or a writable variable; `with_out`
-    // refuses NULL.
+    // SAFETY: base is NULL, which `with_out` refuses, or a live tensor, whose block gave the
+    // snapshot; out is NULL or a writable variable.
     unsafe {
         let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
         let step = step.map_err(named)?;
@@ -309,7 +309,8 @@ pub unsafe extern "C" fn dlrs_view_apply(
     };
     run_given("dlrs_view_apply", error, pointers, || {
         let mut snapshot = Snapshot::new();
-        // SAFETY: base is live, out is writable, and steps holds count steps of one size.
+        // SAFETY: base is a live tensor, whose block gave the snapshot; out is writable, and steps
+        // holds count steps of one size.
         unsafe {
             let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
             let block = base_of(base, &mut snapshot).of(Arg::base)?;
