@@ -135,7 +135,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
         // SAFETY: out is NULL or a writable variable.
         let (_, out) = unsafe { arg::with_out(capsule, Arg::capsule, out, Arg::out) }?;
         check_flags(legacy_flags).of(Arg::legacy_flags)?;
-        // SAFETY: capsule is a live object during the call; `get` found this thread attached before.
+        // SAFETY: capsule is a live object during the call; `get` found this thread attached.
         out.set(
             capsule::consume(Python::get()?, unsafe { Object::new(capsule) }, legacy_flags)
                 .of(Arg::capsule)?,
