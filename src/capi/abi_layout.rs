@@ -155,7 +155,7 @@ pub unsafe extern "C" fn dlrs_abi_check(
         let (argument, mut room) = (Arg::expected, MaybeUninit::uninit());
         arg::required(expected, argument)?;
         check_version(header_version)?;
-        // SAFETY: not NULL; as large as it says, by the caller's word.
+        // SAFETY: expected is not NULL, and has as many readable bytes as it says.
         let expected = unsafe { arg::options(expected, argument, &mut room) }?;
         expected.map_or(Ok(()), compare).of(argument)
     })

@@ -54,7 +54,7 @@ pub(super) unsafe fn given<'a>(
     argument: Arg,
     room: &'a mut MaybeUninit<dlrs_allocator>,
 ) -> Result<Option<&'a dlrs_allocator>> {
-    // SAFETY: the caller's word.
+    // SAFETY: allocator is NULL or a readable struct of the size that it says.
     match unsafe { arg::options(allocator, argument, room) }? {
         Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) => {
             Err(Error::new(DLRS_NULL_ARG).of(argument).option(functions))
@@ -76,7 +76,8 @@ const NO_OPTIONS: dlrs_alloc_options = dlrs_alloc_options {
 /// Passes the request of a description and options to `then`, and names the argument at fault.
 ///
 /// # Safety
-/// `options` is NULL or a live options struct; the prototype's strides are NULL or live.
+/// `options` is NULL or a live options struct, whose allocator is NULL or live; its strides and the
+/// prototype's are NULL or hold one value per extent.
 #[inline(never)]
 unsafe fn with_request(
     asked: &Prototype,
@@ -85,7 +86,7 @@ unsafe fn with_request(
 ) -> Result<()> {
     let (argument, mut room) = (Arg::options, Array::new());
     let (mut of_options, mut of_allocator) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the caller's word.
+    // SAFETY: options is NULL or a readable struct of the size that it says.
     let options = unsafe { arg::usual_options(options, argument, &mut of_options) }?;
     let options = options.unwrap_or(&NO_OPTIONS);
     let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
@@ -94,11 +95,11 @@ unsafe fn with_request(
         return Err(error.value_u64(options.flags));
     }
     let functions = "allocator's alloc or free";
-    // SAFETY: NULL or a live allocator, by the options' contract.
+    // SAFETY: the allocator is NULL or live, as the member of live options.
     let allocator = unsafe { given(options.allocator, functions, argument, &mut of_allocator) }?;
     let request = Request {
         shape: asked.shape,
-        // SAFETY: the caller's word.
+        // SAFETY: the strides of both are NULL or hold one value per extent.
         strides: unsafe { strides_of(asked, options, argument, &mut room) }?,
         dtype: asked.dtype,
         device: asked.device,
@@ -112,8 +113,8 @@ unsafe fn with_request(
 /// As [`with_request`], of a prototype; its data and byte_offset are not looked at.
 ///
 /// # Safety
-/// `prototype` is a readable tensor whose shape holds ndim values, its strides too if not NULL;
-/// `options` is NULL or a live options struct.
+/// `prototype` is NULL or a readable tensor whose shape holds ndim values, its strides too if not
+/// NULL; `options` are as for [`with_request`].
 #[inline(never)]
 unsafe fn with_prototype(
     prototype: *const DLTensor,
@@ -121,14 +122,15 @@ unsafe fn with_prototype(
     then: &mut dyn FnMut(&Request) -> Result<()>,
 ) -> Result<()> {
     let mut room = Array::new();
-    // SAFETY: the caller's word.
+    // SAFETY: prototype is NULL or a readable tensor whose arrays hold ndim values; options is NULL
+    // or live.
     unsafe { with_request(&Prototype::read(prototype, Arg::prototype, &mut room)?, options, then) }
 }
 
 /// The strides that options ask for, `None` for row-major ones.
 ///
 /// # Safety
-/// As [`with_request`].
+/// The strides of `options` and of the prototype are NULL or hold one value per extent.
 unsafe fn strides_of<'a>(
     asked: &Prototype,
     options: &dlrs_alloc_options,
@@ -151,13 +153,13 @@ unsafe fn strides_of<'a>(
         (_, false) if options.order != 0 => {
             return Err(bad(BOTH, options.order.into()));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the strides of the options are not NULL and hold one value per extent.
         (_, false) => unsafe { arg::values(options.strides, shape.len(), argument, room) }?,
         (Order::C, true) => return Ok(None),
         (Order::K, true) if asked.like && asked.strides.is_null() => return Ok(None),
         (Order::K, true) if asked.like => {
             let mut like = Array::new();
-            // SAFETY: the caller's word.
+            // SAFETY: the prototype's strides are not NULL and hold as many values as the shape.
             let like = unsafe { arg::values(asked.strides, shape.len(), argument, &mut like) }?;
             filled(room, shape, |strides| layout::like_strides(shape, like, strides))
         }
@@ -215,13 +217,13 @@ pub unsafe extern "C" fn dlrs_tensor_new(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = unsafe {
         [arg::may(shape, Arg::shape), arg::may(options, Arg::options), arg::result(out, Arg::out)]
     };
     run_given("dlrs_tensor_new", error, pointers, || {
         let mut room = Array::new();
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: out is a writable variable; shape is NULL or holds ndim values.
         let (out, shape) = unsafe {
             let ndim =
                 validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::ndim))?;
@@ -235,7 +237,7 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             out.set(tensor);
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: options is NULL or live, its strides NULL or ndim values; asked has no strides.
         unsafe { with_request(&asked, options, &mut |request| made(request, &out)) }
     })
 }
@@ -282,7 +284,7 @@ impl<'a> Prototype<'a> {
         room: &'a mut Array<i64, MAX_NDIM>,
     ) -> Result<Self> {
         let tensor = arg::required(prototype, argument)?.as_ptr();
-        // SAFETY: a readable struct; only these members are looked at.
+        // SAFETY: a readable struct whose shape holds ndim values; only these members are read.
         unsafe {
             let ndim = validate::check_ndim((&raw const (*tensor).ndim).read_volatile());
             let ndim = ndim.of(argument)?;
@@ -321,7 +323,7 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = unsafe {
         [
             arg::need(prototype, Arg::prototype),
@@ -330,7 +332,7 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
         ]
     };
     run_given("dlrs_tensor_new_like", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: out is a writable variable; prototype is a live tensor, options NULL or live.
         unsafe {
             let out = Out::clear(out);
             with_prototype(prototype, options, &mut |request| made(request, &out))
@@ -364,7 +366,7 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     old: *mut *const dlrs_allocator,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: old is NULL or a writable variable.
     let pointers = unsafe {
         [
             arg::may(allocator, Arg::allocator),
@@ -373,12 +375,12 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     };
     run_given("dlrs_allocator_set", error, pointers, || {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: NULL or a live allocator, by the contract.
+        // SAFETY: allocator is NULL or a live struct of the size that it says.
         let table = unsafe { given(allocator, "alloc or free", Arg::allocator, &mut room) }?;
         let new = table.map(|table| (allocator.cast_mut(), table));
         let before = alloc::allocator_set(device_type, new)
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
-        // SAFETY: NULL or a variable of the caller.
+        // SAFETY: old is NULL or a writable variable, judged by `run_given`.
         unsafe { arg::report(old, before) };
         Ok(())
     })

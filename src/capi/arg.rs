@@ -33,7 +33,7 @@ pub fn usual<T, U>(pointer: *const T, out: *mut *mut U) -> Option<(NonNull<T>, O
 /// A pointer as [`required`] and the variable for the result, which is NULL from here on.
 ///
 /// # Safety
-/// As [`Out::clear`].
+/// `out` is NULL or points to a writable variable.
 #[inline(always)]
 pub unsafe fn with_out<T, U>(
     pointer: *const T,
@@ -41,7 +41,7 @@ pub unsafe fn with_out<T, U>(
     out: *mut *mut U,
     out_arg: Arg,
 ) -> Result<(NonNull<T>, Out<U>)> {
-    // SAFETY: the caller's word.
+    // SAFETY: out is NULL or a writable variable.
     unsafe { pointers([need(pointer, arg), result(out, out_arg)]) }?;
     Ok((required(pointer, arg)?, Out(out)))
 }
@@ -77,10 +77,10 @@ pub fn need_if<T>(wanted: bool, pointer: *const T, arg: Arg) -> Pointer {
 /// The variable for a result, set to NULL where there is one.
 ///
 /// # Safety
-/// As [`Out::clear`].
+/// `out` is NULL or points to a writable variable.
 #[inline(always)]
 pub unsafe fn result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
-    // SAFETY: the caller's word.
+    // SAFETY: out is NULL or a writable variable.
     unsafe { Out::clear(out) };
     need(out, arg)
 }
@@ -88,10 +88,10 @@ pub unsafe fn result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
 /// As [`result`], for a result that the caller need not want.
 ///
 /// # Safety
-/// As [`Out::clear`].
+/// `out` is NULL or points to a writable variable.
 #[inline(always)]
 pub unsafe fn wanted_result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
-    // SAFETY: the caller's word.
+    // SAFETY: out is NULL or a writable variable.
     unsafe { Out::clear(out) };
     may(out, arg)
 }
@@ -178,7 +178,7 @@ impl<T> Out<T> {
     /// `out` is NULL or points to a writable variable.
     pub unsafe fn clear(out: *mut *mut T) -> Self {
         if !out.is_null() && out.is_aligned() {
-            // SAFETY: the caller's word.
+            // SAFETY: out is writable, and found to be neither NULL nor misaligned.
             unsafe { out.write(null_mut()) }
         }
         Out(out)
@@ -198,7 +198,8 @@ impl<T> Out<T> {
 
     /// Hands the result over.
     pub fn set(&self, value: NonNull<T>) {
-        // SAFETY: `check` was called before any result was made.
+        // SAFETY: the variable is writable; `check`, `usual` or `pointers` found it to be
+        // neither NULL nor misaligned.
         unsafe { self.0.write(value.as_ptr()) }
     }
 }
@@ -223,9 +224,9 @@ impl<T: Managed> Taken<T> {
         if !both || slot.addr() == out.addr() {
             return None;
         }
-        // SAFETY: a variable of the caller, by its word.
+        // SAFETY: slot is readable, and found to be neither NULL nor misaligned.
         let tensor = NonNull::new(unsafe { slot.read() })?;
-        // SAFETY: a live tensor, by the caller's word.
+        // SAFETY: what slot holds, if not NULL, is a live tensor; its alignment is judged first.
         let held = tensor.is_aligned() && !unsafe { T::dying(tensor) };
         held.then_some(Taken { slot, tensor })
     }
@@ -233,9 +234,9 @@ impl<T: Managed> Taken<T> {
     /// The tensor in the variable, for a function without a result.
     ///
     /// # Safety
-    /// As [`Taken::new`].
+    /// `slot` is NULL or points to a variable that holds NULL or a live tensor.
     pub unsafe fn only(slot: *mut *mut T, arg: Arg) -> Result<Self> {
-        // SAFETY: a variable of the caller with a live tensor, by its word.
+        // SAFETY: slot is readable, judged by `pointers` before it is read, and its tensor live.
         unsafe {
             pointers([need(slot, arg), held(slot, arg)])?;
             let tensor = required(slot.read(), arg)?;
@@ -249,9 +250,10 @@ impl<T: Managed> Taken<T> {
     /// Empties the variable: the tensor is taken.
     ///
     /// # Safety
-    /// The variable is still the caller's.
+    /// The variable is still writable.
     pub unsafe fn empty(&self) {
-        // SAFETY: it was checked when the tensor was read from it.
+        // SAFETY: slot is writable; it was neither NULL nor misaligned when the tensor was read
+        // from it.
         unsafe { self.slot.write(null_mut()) }
     }
 
@@ -259,10 +261,12 @@ impl<T: Managed> Taken<T> {
     /// is set to NULL.
     ///
     /// # Safety
-    /// `slot` is NULL or points to a readable variable, `out` to a writable one.
+    /// `slot` is NULL or points to a writable variable that holds NULL or a live tensor; `out` is
+    /// NULL or points to a writable variable.
     #[inline(always)]
     pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: slot and out are NULL or writable variables, and a tensor in slot is live;
+        // `usual` found out to be neither NULL nor misaligned.
         unsafe {
             match Taken::usual(slot, out) {
                 Some(taken) => {
@@ -284,7 +288,7 @@ impl<T: Managed> Taken<T> {
                 .detail("is the same variable as the input\0Give another one.");
             return Err(error.of(args[1]));
         }
-        // SAFETY: variables of the caller, by its word.
+        // SAFETY: slot and out are NULL or writable variables, and a tensor in slot is live.
         unsafe {
             let held = held(slot, args[0]);
             pointers([need(slot, args[0]), held, result(out, args[1])])?;
@@ -295,9 +299,9 @@ impl<T: Managed> Taken<T> {
     /// Gives the result to the caller and empties the variable.
     ///
     /// # Safety
-    /// `out` is the variable that was given to [`Taken::new`].
+    /// The variable of the tensor and `out`, which was given to [`Taken::new`], are still writable.
     pub unsafe fn give<U>(&self, result: NonNull<U>, out: *mut *mut U) {
-        // SAFETY: both variables were checked by `new`.
+        // SAFETY: both variables are writable; `new` found them neither NULL nor misaligned.
         unsafe {
             self.empty();
             out.write(result.as_ptr());
@@ -311,7 +315,7 @@ impl<T: Managed> Taken<T> {
 /// `slot` is NULL or points to a readable variable.
 pub unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
     match !slot.is_null() && slot.is_aligned() {
-        // SAFETY: the caller's word.
+        // SAFETY: slot is readable, and found to be neither NULL nor misaligned.
         true => need(unsafe { slot.read() }, arg),
         false => may(core::ptr::null::<T>(), arg),
     }
@@ -343,12 +347,12 @@ impl Sizes {
     /// As [`size`].
     ///
     /// # Safety
-    /// As [`size`].
+    /// `given` is NULL or points to a readable struct of the size that it says, a u32 in front.
     unsafe fn judge(self, given: *const u8, arg: Arg) -> Result<usize> {
         if given.is_null() || given.addr() & (self.align_bytes - 1) != 0 {
             return Err(refuse(given.is_null(), self.align_bytes, arg));
         }
-        // SAFETY: the first member is a u32, by the trait.
+        // SAFETY: given is aligned and not NULL, and the first member is a u32, by the trait.
         let size = unsafe { given.cast::<u32>().read_volatile() } as usize;
         // The smallest that there ever was.
         let least = self.earlier.first().map_or(self.nbytes, |&size| size);
@@ -369,10 +373,10 @@ impl Sizes {
     /// version must be 0 beyond it.
     ///
     /// # Safety
-    /// As [`size`], and `to` is such a struct.
+    /// As [`Sizes::judge`], and `to` has room for `nbytes` bytes, aligned, apart from `given`.
     unsafe fn read(self, given: *const u8, arg: Arg, options: bool, to: *mut u8) -> Result<()> {
-        // SAFETY: the caller's word; the size is the one that was judged, even if another thread
-        // has written another one since.
+        // SAFETY: size bytes are readable at given and self.nbytes writable at to, and known is at
+        // most either; size was read once, whatever another thread may write there.
         unsafe {
             let size = self.judge(given, arg)?;
             let mut known = self.nbytes;
@@ -393,7 +397,7 @@ impl Sizes {
     #[cold]
     #[inline(never)]
     unsafe fn known(self, given: *const u8, size: usize, arg: Arg, options: bool) -> Result<usize> {
-        // SAFETY: the caller's word.
+        // SAFETY: at is less than size, and given has size readable bytes.
         let zero = |at: usize| unsafe { given.add(at).read_volatile() } == 0;
         if options && !(self.nbytes..size).all(zero) {
             const NEWER: &str = "sets a member that only a newer version of the library knows\0\
@@ -413,12 +417,12 @@ impl Sizes {
 /// have members that are not known here.
 ///
 /// # Safety
-/// `given` points to a readable struct of the size that it says.
+/// `given` is NULL or points to a readable struct of the size that it says.
 #[cfg(feature = "python")]
 #[inline(always)]
 pub unsafe fn size<T: Sized32>(given: *const T, arg: Arg) -> Result<u32> {
     let nbytes = size_of::<T>();
-    // SAFETY: the caller's word.
+    // SAFETY: given is NULL or a readable struct, whose first member is a u32, by the trait.
     unsafe {
         let usual = !given.is_null() && given.is_aligned();
         if usual && given.cast::<u32>().read_volatile() as usize == nbytes {
@@ -445,7 +449,8 @@ pub unsafe fn options<T: Sized32>(
     if options.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's word; any bits are a value.
+    // SAFETY: options has as many readable bytes as it says, room has the bytes of a T; `read`
+    // fills them all, and any bits are a value.
     unsafe {
         Sizes::of::<T>().read(options.cast(), arg, true, room.as_mut_ptr().cast())?;
         Ok(Some(room.assume_init_ref()))
@@ -455,7 +460,7 @@ pub unsafe fn options<T: Sized32>(
 /// As [`options`], inlined where they are of this version: for the most frequent callers.
 ///
 /// # Safety
-/// As [`options`].
+/// `given` is NULL or points to a readable struct of the size that it says.
 #[inline(always)]
 pub unsafe fn usual_options<T: Sized32>(
     given: *const T,
@@ -463,10 +468,11 @@ pub unsafe fn usual_options<T: Sized32>(
     room: &mut MaybeUninit<T>,
 ) -> Result<Option<&T>> {
     if given.is_null() || !given.is_aligned() {
-        // SAFETY: the caller's word.
+        // SAFETY: given is NULL or a readable struct of the size that it says.
         return unsafe { options(given, arg, room) };
     }
-    // SAFETY: as above; any bits are a value.
+    // SAFETY: given is neither NULL nor misaligned, and as large as it says, which is found to be
+    // the size of a T; any bits are a value.
     unsafe {
         let size = given.cast::<u32>().read_volatile();
         if size as usize != size_of::<T>() {
@@ -481,10 +487,11 @@ pub unsafe fn usual_options<T: Sized32>(
 /// A caller's struct for a result, with what it says.
 ///
 /// # Safety
-/// As [`size`].
+/// `out` is NULL or points to a readable struct of the size that it says.
 pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
     let mut read = MaybeUninit::<T>::uninit();
-    // SAFETY: the caller's word; any bits are a value.
+    // SAFETY: out is NULL or a readable struct of the size that it says; `read` fills all of a T,
+    // of which any bits are a value.
     unsafe {
         Sizes::of::<T>().read(out.cast(), arg, false, read.as_mut_ptr().cast())?;
         Ok(read.assume_init())
@@ -495,10 +502,10 @@ pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
 /// newer header has more becomes 0.
 ///
 /// # Safety
-/// `out` points to a writable struct of `given` bytes, at least as large as `value`.
+/// `out` is aligned and points to a writable struct of `given` bytes, at least as many as a T has.
 pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
     let more = (given as usize).saturating_sub(size_of::<T>());
-    // SAFETY: the caller's word.
+    // SAFETY: given bytes are writable at out: those of a T, and `more` behind them.
     unsafe {
         out.write(value);
         if more > 0 {
@@ -533,7 +540,7 @@ pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNul
 /// `bytes` is NULL or points to `nbytes` bytes that stay unchanged during the call.
 pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<&'a [u8]> {
     let bytes = place(bytes, nbytes, args)?;
-    // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
+    // SAFETY: not NULL, no more than isize::MAX, and nbytes bytes are readable and stay unchanged.
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
 }
 
@@ -544,7 +551,7 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Re
 #[cfg(feature = "python")]
 pub unsafe fn text<'a>(text: *const core::ffi::c_char, arg: Arg) -> Result<&'a core::ffi::CStr> {
     let text = required(text, arg)?;
-    // SAFETY: the caller's word.
+    // SAFETY: text is not NULL, ends with NUL, and stays unchanged while the answer is used.
     Ok(unsafe { core::ffi::CStr::from_ptr(text.as_ptr()) })
 }
 
@@ -570,7 +577,7 @@ pub unsafe fn values(
     }
     let mut next = required(values, arg)?.as_ptr().cast_const();
     room.extend(ndim, || {
-        // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
+        // SAFETY: values is neither NULL nor misaligned, and holds ndim readable values.
         unsafe {
             let value = next.read_volatile();
             next = next.add(1);
@@ -590,7 +597,7 @@ pub unsafe fn write_values(values: Option<&[i64]>, to: *mut i64, arg: Arg) -> Re
         return Ok(());
     }
     let to = required(to, arg)?;
-    // SAFETY: not NULL, aligned, with room by the caller's word; `values` are our own.
+    // SAFETY: to is neither NULL nor misaligned, with room for all values; `values` are our own.
     unsafe { to.as_ptr().copy_from(values.as_ptr(), values.len()) };
     Ok(())
 }
@@ -609,7 +616,7 @@ impl<T: Copy> Values<T> {
 
     /// Reads value `i`.
     pub fn get(&self, i: usize) -> Option<T> {
-        // SAFETY: `array` was given so many readable values.
+        // SAFETY: first holds n readable values, and i is less than n.
         (i < self.n).then(|| unsafe { self.first.add(i).read_volatile() })
     }
 }
@@ -617,7 +624,7 @@ impl<T: Copy> Values<T> {
 /// `n` tensors or other pointers; NULL is accepted for none.
 ///
 /// # Safety
-/// `array` is NULL or points to `n` pointers, readable as long as the answer is used.
+/// `array` is NULL or points to `n` values, readable as long as the answer is used.
 pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
     if n == 0 {
         return Ok(Values { first: array, n: 0 });
@@ -640,7 +647,7 @@ pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
 /// `out` is NULL or points to a writable variable, and [`pointers`] has judged it.
 pub unsafe fn report<T>(out: *mut T, value: T) {
     if !out.is_null() {
-        // SAFETY: the caller's word.
+        // SAFETY: out is not NULL, and a writable variable; `pointers` found it aligned.
         unsafe { out.write(value) }
     }
 }

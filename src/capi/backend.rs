@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dlrs_backend_set(
     old: *mut *const dlrs_backend,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: old is NULL or a writable variable.
     let pointers = unsafe {
         [
             arg::may(backend, Arg::backend),
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn dlrs_backend_set(
     };
     run_given("dlrs_backend_set", error, pointers, || {
         let (argument, mut room) = (Arg::backend, MaybeUninit::uninit());
-        // SAFETY: NULL or a live table, by the preface.
+        // SAFETY: backend is NULL or a live table of the size that it says, by the preface.
         let table = unsafe { arg::options(backend, argument, &mut room) }?;
         if let Some(table) = table {
             if table.reserved != 0 {
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn dlrs_backend_set(
         let new = table.map(|table| (backend.cast_mut(), table));
         let before = registry::register(device_type, new);
         let before = before.map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
-        // SAFETY: NULL or a variable of the caller.
+        // SAFETY: old is NULL or a writable variable, judged by `run_given`.
         unsafe { arg::report(old, before) };
         Ok(())
     })

@@ -46,7 +46,8 @@ pub unsafe extern "C" fn dlrs_copy_batch(
     ];
     run_given("dlrs_copy_batch", error, pointers, || {
         let (args, mut room): ([Arg; 2], _) = ([Arg::src, Arg::dst], Room::uninit());
-        // SAFETY: arrays of live tensors, and live options, by the preface.
+        // SAFETY: src and dst hold n pointers each, to live tensors that stay as they are during
+        // the call; options is NULL or live, failed NULL or writable.
         unsafe {
             let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
             let options = copy_options(options, Arg::options, 0, &mut room)?;

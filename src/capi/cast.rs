@@ -22,7 +22,7 @@ pub(super) unsafe fn value_options(
     argument: Arg,
     room: &mut Room,
 ) -> Result<&Options> {
-    // SAFETY: the caller's word.
+    // SAFETY: options is NULL or a live options struct.
     let options = unsafe { copy_options(options, argument, DLRS_COPY_SATURATE, room) }?;
     if options.raw_bytes {
         const RAW: &str = "flags\0DLRS_COPY_RAW_BYTES cannot be combined with a conversion\0\
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn dlrs_cast(
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let (mut pair, mut room) = (Pair::new(args), Room::uninit());
-        // SAFETY: live tensors and options, by the preface.
+        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
         unsafe {
             let options = value_options(options, Arg::options, &mut room)?;
             pair.read(given, Rules::COPY)?;
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn dlrs_fill(
         let [source, target]: [Arg; 2] = [Arg::value, Arg::dst];
         let (dst, mut room) = (arg::required(dst, target)?, Room::uninit());
         let value = arg::required(value.cast::<u8>(), source)?;
-        // SAFETY: a live tensor, options and an element, by the preface.
+        // SAFETY: dst is live and options NULL or live, by the preface; value holds an element.
         unsafe {
             let options = value_options(options, Arg::options, &mut room)?;
             dtype::legal(value_dtype).of(Arg::value_dtype)?;

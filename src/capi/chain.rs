@@ -21,7 +21,7 @@ pub const DLRS_AFTER_FREE: i32 = 1;
 #[inline(always)]
 unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
     let tensor = arg::required(tensor, Arg::tensor)?;
-    // SAFETY: the caller's word; a block is there as long as its tensor.
+    // SAFETY: tensor is live, and its block is there as long as the tensor.
     unsafe { Ok(share::own(tensor).of(Arg::tensor)?.as_ref()) }
 }
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn dlrs_attach(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_attach", error, || {
-        // SAFETY: NULL or live, by the preface.
+        // SAFETY: tensor is NULL or live, by the preface.
         let block = unsafe { own(tensor) }?;
         let callback = given(callback)?;
         if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn dlrs_detach(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_detach", error, || {
-        // SAFETY: NULL or live, by the preface.
+        // SAFETY: tensor is NULL or live, by the preface.
         let block = unsafe { own(tensor) }?;
         let callback = given(callback)?;
         if chain::detach(block, callback, context) {

@@ -18,7 +18,7 @@ pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
 /// Has `question` asked of two tensors, and hands the answer over.
 ///
 /// # Safety
-/// The preface's contract for every pointer.
+/// `a` and `b` are NULL or live tensors, `out` is NULL or a writable variable.
 unsafe fn ask<T>(
     (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
     (out, argument): (*mut T, Arg),
@@ -29,7 +29,7 @@ unsafe fn ask<T>(
     let given = Given { src: arg::required(a, args[0])?, dst: arg::required(b, args[1])? };
     let out = arg::required(out, argument)?;
     let (question, mut pair) = (question?, Pair::new(args));
-    // SAFETY: live tensors and a writable variable, by the caller's word.
+    // SAFETY: a and b are live tensors, out is writable, and none of them is NULL or misaligned.
     unsafe {
         pair.read(given, Rules::COPY)?;
         out.write(question(&pair)?);
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn dlrs_equal(
                 Err(Error::new(DLRS_BAD_ARG).detail(LEVEL).of(Arg::level).value(level.into()))
             }
         };
-        // SAFETY: the preface.
+        // SAFETY: a and b are NULL or live tensors, out is NULL or a writable variable.
         unsafe {
             let question = equality
                 .map(|equality| move |pair: &Pair| compare::equal(pair, equality).map(i32::from));
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn dlrs_max_diff(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_max_diff", error, || {
-        // SAFETY: the preface.
+        // SAFETY: a and b are NULL or live tensors, out is NULL or a writable variable.
         unsafe { ask((a, b), (out, Arg::out), Ok(|pair: &Pair| compare::max_diff(pair))) }
     })
 }

@@ -45,12 +45,12 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let mut left = Left::Unusual;
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live.
     if let Some(taken) = unsafe { Taken::usual(tensor, out) } {
-        // SAFETY: as above.
+        // SAFETY: the taken tensor is live, and its reference is ours once this succeeds.
         match unsafe { convert::from_usual_legacy(taken.tensor, flags) } {
             Ok(versioned) => {
-                // SAFETY: as above.
+                // SAFETY: out is the variable that `usual` has judged, and both are still writable.
                 unsafe { taken.give(versioned, out) };
                 return DLRS_OK as dlrs_status;
             }
@@ -58,7 +58,8 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
         }
     }
     run_rest("dlrs_from_legacy_take", error, move || {
-        // SAFETY: as above.
+        // SAFETY: tensor and out are NULL or writable variables, which `new` judges; the taken
+        // tensor is live, and its reference is ours once the call succeeds.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let block = convert::checked_legacy(taken.tensor, flags, left).of(ARGS[0])?;
@@ -95,7 +96,8 @@ pub unsafe extern "C" fn dlrs_to_legacy_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_legacy_take", error, || {
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: tensor and out are NULL or writable variables, which `new` judges; the taken
+        // tensor is live, and its reference is ours once the call succeeds.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let legacy = to_legacy(taken.tensor, policy);
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn dlrs_to_legacy_take(
 }
 
 /// # Safety
-/// `tensor` is live.
+/// `tensor` is live; on success the result owns its reference.
 unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     let policy = match [DLRS_LEGACY_REFUSE, DLRS_LEGACY_DROP, DLRS_LEGACY_COPY]
         .into_iter()
@@ -121,14 +123,14 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
         }
     };
     let mut read = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: tensor is live; its reference passes to the result, if there is one.
     if let Some(legacy) = unsafe { convert::to_legacy_read(tensor, policy, &mut read)? } {
         return Ok(legacy);
     }
     let options = &copy::Options::DEFAULT;
     read.check(options.rules())?;
     let copy = copy::clone(&read, Order::C, read.device, options)?;
-    // SAFETY: the caller's word; the copy stands for the caller's reference, released last.
+    // SAFETY: tensor is live, and its reference, which nothing has taken, is ours to release.
     unsafe { share::release(tensor) };
     Ok(Block::legacy(copy.cast()))
 }
@@ -201,9 +203,9 @@ pub(super) unsafe fn import_of(
     room: &mut MaybeUninit<Import>,
 ) -> Result<&Import> {
     let mut given = MaybeUninit::uninit();
-    // SAFETY: the caller's word.
+    // SAFETY: options is NULL or a readable struct of the size that it says.
     match unsafe { arg::options(options, Arg::options, &mut given) }? {
-        // SAFETY: as above.
+        // SAFETY: the pointers in live options are NULL or live.
         Some(options) => Ok(room.write(unsafe { asked(options) }.of(Arg::options)?)),
         None => {
             platform::cancellation_point();
@@ -213,7 +215,8 @@ pub(super) unsafe fn import_of(
 }
 
 /// # Safety
-/// The pointers in `options` are NULL or live.
+/// The pointers in `options` are NULL or live; dtypes holds dtypes_count values, readable as long
+/// as the answer is used.
 unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
@@ -229,7 +232,7 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
     let dtypes = options.dtypes;
     let count = match dtypes.is_null() {
         true => 0,
-        // SAFETY: the caller's word.
+        // SAFETY: dtypes is not NULL and holds dtypes_count values, readable during the whole call.
         false => unsafe { arg::array(dtypes, options.dtypes_count, Arg::options) }?.len(),
     };
     Ok(Import {
@@ -246,7 +249,7 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
         device: None,
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
-        // SAFETY: the caller's word.
+        // SAFETY: the copy options are NULL or live.
         options: *unsafe { copy_options(options.copy_options, Arg::options, 0, &mut room) }?,
         limits: Limits {
             device_types: options.device_types,
@@ -293,7 +296,8 @@ pub unsafe extern "C" fn dlrs_import_take(
 ) -> dlrs_status {
     run("dlrs_import_take", error, || {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: tensor and out are NULL or writable variables, options is NULL or live; the taken
+        // tensor is live, and its reference is ours once the import succeeds.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let import = import_of(options, &mut room)?;

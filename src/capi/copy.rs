@@ -125,12 +125,12 @@ pub(super) unsafe fn copy_options(
     if options.is_null() {
         return Ok(&Options::DEFAULT);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: options is a live options struct.
     unsafe { given_options(options, argument, more, room) }
 }
 
 /// # Safety
-/// As [`copy_options`].
+/// `options` is NULL or a live options struct.
 #[inline(never)]
 unsafe fn given_options(
     options: *const dlrs_copy_options,
@@ -139,7 +139,7 @@ unsafe fn given_options(
     room: &mut Room,
 ) -> Result<&Options> {
     let mut given = MaybeUninit::uninit();
-    // SAFETY: the caller's word.
+    // SAFETY: options is NULL or a readable struct of the size that it says.
     let Some(options) = (unsafe { arg::usual_options(options, argument, &mut given) })? else {
         return Ok(&Options::DEFAULT);
     };
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn dlrs_copy(
         let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let (mut pair, mut room) = (Pair::new(args), Room::uninit());
-        // SAFETY: live tensors and options, by the preface.
+        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
         unsafe {
             let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read(given, options.rules())?;
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     run_given("dlrs_copy_desc", error, pointers, || {
         let described = described((src, src_flags), (dst, dst_flags))?;
         let (mut pair, mut room) = (Pair::new(DESCRIBED), Room::uninit());
-        // SAFETY: live tensors and options, by the preface.
+        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
         unsafe {
             let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read_described(described, options.rules())?;
@@ -316,7 +316,8 @@ pub unsafe extern "C" fn dlrs_copy_explain(
         let described = described((src, src_flags), (dst, dst_flags))?;
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         let mut room = Room::uninit();
-        // SAFETY: live tensors, options and buffer, by the preface.
+        // SAFETY: src and dst are live and options NULL or live, by the preface; buffer has
+        // capacity writable bytes, and nbytes is NULL or writable.
         unsafe {
             let options = copy_options(options, Arg::options, 0, &mut room)?;
             pair.read_described(described, options.rules())?;
@@ -356,7 +357,8 @@ pub unsafe extern "C" fn dlrs_clone(
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
         let mut room = Room::uninit();
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: src is NULL or live, which `source_here` judges, options NULL or live, out NULL
+        // or a writable variable.
         unsafe {
             let (src, out, options) = source_here(src, out, options, &mut room)?;
             out.set(
@@ -379,7 +381,7 @@ unsafe fn cloned(
     job: &mut Job,
 ) -> Result<Made> {
     let mut from = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: src is a live tensor.
     unsafe { from.read_managed(src.as_ptr(), options.rules())? };
     copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
@@ -390,7 +392,7 @@ type Source<'a> = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersion
 /// The source, the variable for the result and the options of a function that makes a tensor.
 ///
 /// # Safety
-/// The preface's contract for every pointer.
+/// `src` is NULL or a live tensor, `options` NULL or live, `out` NULL or a writable variable.
 #[inline(always)]
 unsafe fn source_here(
     src: *const DLManagedTensorVersioned,
@@ -398,7 +400,7 @@ unsafe fn source_here(
     options: *const dlrs_copy_options,
     room: &mut Room,
 ) -> Result<Source<'_>> {
-    // SAFETY: the caller's word.
+    // SAFETY: out is NULL or a writable variable, options NULL or live.
     unsafe {
         let asked = [arg::need(src, Arg::src), arg::may(options, Arg::options)];
         arg::pointers([asked[0], asked[1], arg::result(out, Arg::out)])?;
@@ -410,7 +412,7 @@ unsafe fn source_here(
 /// Makes a tensor of a source that `begin` is given, read and checked.
 ///
 /// # Safety
-/// The preface's contract for every pointer.
+/// `src` is NULL or a live tensor, `options` NULL or live, `out` NULL or a writable variable.
 #[inline(never)]
 unsafe fn made_of(
     src: *const DLManagedTensorVersioned,
@@ -419,7 +421,8 @@ unsafe fn made_of(
     begin: &Begin,
 ) -> Result<()> {
     let mut room = Room::uninit();
-    // SAFETY: the caller's word.
+    // SAFETY: src is NULL or live, which `source_here` judges, options NULL or live, out NULL or a
+    // writable variable.
     unsafe {
         let (src, out, options) = source_here(src, out, options, &mut room)?;
         out.set(copy::made_here(options, |job| read(src, options, job, begin)).of(Arg::src)?);
@@ -439,7 +442,7 @@ pub(super) unsafe fn read(
     begin: &Begin,
 ) -> Result<Made> {
     let mut from = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: src is a live tensor.
     unsafe { from.read_managed(src.as_ptr(), options.rules())? };
     begin(&from, options, job)
 }
@@ -468,7 +471,8 @@ pub unsafe extern "C" fn dlrs_contiguous(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_contiguous", error, || {
-        // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
+        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
+        // refuses a NULL src and reads `from` of it before it calls the closure.
         unsafe {
             made_of(src, out, options, &|from, options, job| {
                 let order = order_of(order).of(Arg::order)?;
@@ -506,7 +510,8 @@ pub unsafe extern "C" fn dlrs_to_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_device", error, || {
-        // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
+        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
+        // refuses a NULL src and reads `from` of it before it calls the closure.
         unsafe {
             made_of(src, out, options, &|from, options, job| {
                 let policy = policy_of(copy).of(Arg::copy)?;

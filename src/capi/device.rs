@@ -59,11 +59,11 @@ pub unsafe extern "C" fn dlrs_device_count(
 ) -> dlrs_status {
     run("dlrs_device_count", error, || {
         let out = arg::required(out, Arg::out)?;
-        // SAFETY: a variable of the caller's.
+        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
         unsafe { out.write(0) };
         let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
         let count = backend.device_count(device_type).of(Arg::device_type)?;
-        // SAFETY: as above.
+        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
         unsafe { out.write(count) };
         Ok(())
     })
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_driver_path_set", error, || {
-        // SAFETY: a text that stays, by the caller's word.
+        // SAFETY: path is NULL or a text that ends with NUL and is never freed.
         unsafe { registry::set_driver_path(device_type, path) }
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))
     })
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn dlrs_mem_alloc(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_alloc", error, || {
-        // SAFETY: a variable of the caller's.
+        // SAFETY: out is NULL or a writable variable.
         let out = unsafe { Out::clear(out) };
         out.check(Arg::out)?;
         let backend = backend(device, Arg::device)?;
@@ -160,7 +160,8 @@ pub unsafe extern "C" fn dlrs_mem_free(
         let backend = backend(device, Arg::device)?;
         let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
         let Some(data) = NonNull::new(data) else { return Ok(()) };
-        // SAFETY: the caller's word.
+        // SAFETY: data came from dlrs_mem_alloc for the same device, nbytes and alignment, and is
+        // not used again; stream is NULL or a live stream of the device.
         unsafe { backend.free(device, data, nbytes, align_bytes as u64, stream) }
     })
 }
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     let pointers = [arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)];
     run_given("dlrs_pointer_device", error, pointers, || {
         let data = arg::required(data, Arg::data)?;
-        // SAFETY: a live struct, by the preface.
+        // SAFETY: out is a live struct of the size that it says, by the preface.
         let given = unsafe { arg::given_result(out.cast_const(), Arg::out) }?;
         let dlrs_pointer_info { struct_size, reserved, .. } = given;
         if reserved != 0 {
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn dlrs_pointer_device(
         let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
         let Pointer { device, base, nbytes } = backend.pointer(data.as_ptr())?;
         let info = dlrs_pointer_info { struct_size, reserved, device, base, nbytes };
-        // SAFETY: not NULL, aligned, and as large as it says.
+        // SAFETY: out is neither NULL nor misaligned, and struct_size bytes are writable there.
         unsafe { arg::fill(out, info, struct_size) };
         Ok(())
     })
@@ -228,7 +229,7 @@ pub unsafe extern "C" fn dlrs_mem_register_host(
         let data = arg::required(data, Arg::data)?;
         let device = DLDevice { device_type, device_id: 0 };
         let backend = backend(device, Arg::device_type)?;
-        // SAFETY: the caller's word.
+        // SAFETY: nbytes bytes from data on stay allocated until they are unregistered.
         unsafe { backend.host_register(data, nbytes) }
     })
 }
@@ -253,7 +254,7 @@ pub unsafe extern "C" fn dlrs_mem_unregister_host(
         let data = arg::required(data, Arg::data)?;
         let device = DLDevice { device_type, device_id: 0 };
         let backend = backend(device, Arg::device_type)?;
-        // SAFETY: the caller's word.
+        // SAFETY: data is registered, and no device uses the memory any more.
         unsafe { backend.host_unregister(data) }
     })
 }

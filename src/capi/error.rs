@@ -279,7 +279,7 @@ fn report(
         ..dlrs_error::NONE
     };
     let start = offset_of!(dlrs_error, message);
-    // SAFETY: the caller's struct starts with its size.
+    // SAFETY: error is neither NULL nor misaligned, and a live struct starts with its size.
     let given = unsafe { (&raw const (*error).struct_size).read() } as usize;
     let size = given.min(size_of::<dlrs_error>());
     let room = size.saturating_sub(start).min(DLRS_ERROR_MESSAGE_SIZE);
@@ -367,13 +367,13 @@ pub unsafe extern "C" fn dlrs_error_forward(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_error_forward", error, || {
-        // SAFETY: NULL or a live struct, by the caller's word.
+        // SAFETY: failure is NULL or a live struct.
         let failure = unsafe { with_message(failure, Arg::failure) }?.as_ptr();
-        // SAFETY: as above, with a message.
+        // SAFETY: failure is a live struct that reaches to its message, as `with_message` found.
         let (status, message) =
             unsafe { ((*failure).status, (&raw const (*failure).message).cast()) };
         if let Some(set_error) = set_error {
-            // SAFETY: the caller's callback; both texts end with NUL.
+            // SAFETY: set_error is a function that takes error_ctx; both texts end with NUL.
             unsafe { set_error(error_ctx, exception_of(status).as_ptr(), message) };
         }
         Ok(())

@@ -31,7 +31,8 @@ pub unsafe extern "C" fn dlrs_managed_tensor_allocator(
     SetError: dlrs_set_error_fn,
 ) -> c_int {
     let mut failure = dlrs_error::NONE;
-    // SAFETY: the caller's pointers, by the preface; `failure` is ours.
+    // SAFETY: prototype is NULL or live, out NULL or a writable variable, by the preface; `failure`
+    // is ours; SetError is NULL or a function that takes error_ctx.
     unsafe {
         if dlrs_tensor_new_like(prototype, null(), out, &raw mut failure) == DLRS_OK as i32 {
             return 0;

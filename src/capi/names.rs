@@ -24,12 +24,12 @@ pub(super) unsafe fn write_text(
         let error = Error::new(DLRS_BAD_ARG).detail(arg::TOO_LARGE).of(Arg::capacity);
         return Err(error.value_u64(capacity as u64).limit(isize::MAX as i64));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: capacity bytes are writable at buffer.
     let mut text = unsafe { Text::new(buffer.cast(), capacity) };
     // A text that is too long is no error of `Text`; whatever else cannot be written is a bug.
     let written = write(&mut text);
     let fitted = text.finish();
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: nbytes is NULL or a writable variable, and aligned.
     unsafe { arg::report(nbytes, text.nbytes) };
     if written.is_err() {
         return Err(Error::new(DLRS_INTERNAL).detail("a value could not be written"));
@@ -45,7 +45,7 @@ pub(super) unsafe fn write_text(
 /// A function that writes a name.
 ///
 /// # Safety
-/// As [`write_text`].
+/// `buffer` holds `capacity` bytes, or is NULL for 0; `nbytes` is NULL or a writable variable.
 #[inline(never)]
 unsafe fn formatted(
     function: &'static str,
@@ -55,7 +55,7 @@ unsafe fn formatted(
 ) -> dlrs_status {
     let room = arg::need_if(capacity > 0, buffer, Arg::buffer);
     run_given(function, error, [room, arg::may(nbytes, Arg::nbytes)], || {
-        // SAFETY: the caller's word.
+        // SAFETY: capacity bytes are writable at buffer; nbytes is NULL or writable, as judged.
         unsafe { write_text(buffer, capacity, nbytes, write) }
     })
 }
@@ -63,7 +63,7 @@ unsafe fn formatted(
 /// A function that reads a text; the message quotes it where it is at fault.
 ///
 /// # Safety
-/// `text` is NULL or has `nbytes` readable bytes.
+/// `text` is NULL or has `nbytes` readable bytes, which stay unchanged.
 #[inline(never)]
 pub(super) unsafe fn parsed(
     function: &'static str,
@@ -72,7 +72,7 @@ pub(super) unsafe fn parsed(
     error: *mut dlrs_error,
     parse: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> dlrs_status {
-    // SAFETY: the caller's word.
+    // SAFETY: text is NULL or has nbytes readable bytes, which stay unchanged during the call.
     let bytes = unsafe { arg::bytes(text.cast(), nbytes as u64, [Arg::text, Arg::nbytes]) };
     run_quoting(function, error, bytes.ok(), || {
         arg::pointers([arg::need(text, Arg::text), out])?;
@@ -103,7 +103,8 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface; `out` is a writable variable of the caller.
+    // SAFETY: text is NULL or has nbytes readable bytes, by the preface; out is a writable
+    // variable, neither NULL nor misaligned, as `parsed` finds before it parses.
     unsafe {
         parsed("dlrs_dtype_parse", (text, nbytes), arg::need(out, Arg::out), error, &mut |text| {
             out.write(dtype::parse(text)?);
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let room = (buffer, capacity, nbytes);
-    // SAFETY: the preface.
+    // SAFETY: buffer is NULL or has capacity writable bytes, nbytes is NULL or a writable variable.
     unsafe { formatted("dlrs_dtype_format", room, error, &mut |text| dtype::format(dtype, text)) }
 }
 
@@ -163,6 +164,6 @@ pub unsafe extern "C" fn dlrs_device_format(
 ) -> dlrs_status {
     let room = (buffer, capacity, nbytes);
     let write = &mut |text: &mut Text| device_type::format(device, text);
-    // SAFETY: the preface.
+    // SAFETY: buffer is NULL or has capacity writable bytes, nbytes is NULL or a writable variable.
     unsafe { formatted("dlrs_device_format", room, error, write) }
 }

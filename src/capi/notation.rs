@@ -46,7 +46,7 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     run_given("dlrs_dtype_format_as", error, pointers, || {
         let notation = notation_of(notation, Arg::notation)?;
         let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
-        // SAFETY: the preface.
+        // SAFETY: buffer has capacity writable bytes, nbytes is NULL or a writable variable.
         unsafe { write_text(buffer, capacity, nbytes, &mut |out| text.write(out)) }
     })
 }
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn dlrs_dtype_from_kind(
 ) -> dlrs_status {
     run("dlrs_dtype_from_kind", error, || {
         let out = arg::required(out, Arg::out)?;
-        // SAFETY: a writable variable of the caller.
+        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
         unsafe { out.write(dtype_notation::from_kind(kind, itemsize)?) };
         Ok(())
     })
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn dlrs_dtype_to_kind(
     let pointers = [arg::need(kind, Arg::kind), arg::need(itemsize, Arg::itemsize)];
     run_given("dlrs_dtype_to_kind", error, pointers, || {
         let (letter, nbytes) = dtype_notation::to_kind(dtype).of(Arg::dtype)?;
-        // SAFETY: writable variables of the caller.
+        // SAFETY: kind and itemsize are writable variables, neither NULL nor misaligned.
         unsafe {
             arg::report(kind, letter.into());
             arg::report(itemsize, nbytes);

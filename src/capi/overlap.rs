@@ -35,7 +35,7 @@ unsafe fn read(
     into: &mut Snapshot,
 ) -> Result<()> {
     let tensor = arg::required(tensor, argument)?;
-    // SAFETY: the caller's word.
+    // SAFETY: tensor is a readable tensor.
     unsafe { into.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }.of(argument)
 }
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn dlrs_is_unique(
     run_given("dlrs_is_unique", error, pointers, || {
         let out = arg::required(out, Arg::out)?;
         let mut snapshot = Snapshot::new();
-        // SAFETY: the preface.
+        // SAFETY: tensor is a live tensor, by the preface.
         unsafe { read(tensor, flags, Arg::tensor, &mut snapshot) }?;
         let tensor = &snapshot;
         let bits = tensor.slot_bits();
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dlrs_is_unique(
             Verdict::Overlap => DLRS_NO,
             Verdict::Undecided => DLRS_UNDECIDED,
         };
-        // SAFETY: a writable variable of the caller.
+        // SAFETY: out is a writable variable, neither NULL nor misaligned.
         unsafe { out.write(answer as i32) };
         Ok(())
     })
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     run_given("dlrs_may_overlap", error, pointers, || {
         let out = arg::required(out, Arg::out)?;
         let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
-        // SAFETY: the preface.
+        // SAFETY: a and b are live tensors, by the preface.
         unsafe {
             read(a, a_flags, Arg::a, &mut of_a)?;
             read(b, b_flags, Arg::b, &mut of_b)?;
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn dlrs_may_overlap(
             Verdict::Overlap => DLRS_YES,
             Verdict::Undecided => DLRS_UNDECIDED,
         };
-        // SAFETY: a writable variable of the caller.
+        // SAFETY: out is a writable variable, neither NULL nor misaligned.
         unsafe { out.write(answer as i32) };
         Ok(())
     })

@@ -32,7 +32,7 @@ unsafe impl arg::Sized32 for dlrs_print_options {}
 /// `options` is NULL or a live options struct.
 unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Result<PrintOptions> {
     let (default, mut room) = (PrintOptions::DEFAULT, MaybeUninit::uninit());
-    // SAFETY: the caller's word.
+    // SAFETY: options is NULL or a readable struct of the size that it says.
     let Some(given) = (unsafe { arg::options(options, argument, &mut room) })? else {
         return Ok(default);
     };
@@ -66,7 +66,7 @@ fn write_tensor(
             byte_offset: tensor.byte_offset,
             flags,
         };
-        // SAFETY: the layout was checked without error; the preface says the memory is live.
+        // SAFETY: the layout was checked without error; the memory is live during the call.
         let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) }.ok());
         let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
         print::write_tensor(&description, elements, options, text)?;
@@ -126,7 +126,8 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
     run_given("dlrs_tensor_to_string", error, pointers, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
-        // SAFETY: live tensor and options, by the preface.
+        // SAFETY: tensor is live, options NULL or live, by the preface; buffer has capacity
+        // writable bytes, and nbytes is NULL or writable.
         unsafe {
             let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
@@ -171,7 +172,8 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
     run_given("dlrs_managed_to_string", error, pointers, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
-        // SAFETY: live tensor and options, by the preface.
+        // SAFETY: tensor is live, options NULL or live, by the preface; buffer has capacity
+        // writable bytes, and nbytes is NULL or writable.
         unsafe {
             let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);

@@ -31,7 +31,8 @@ unsafe extern "C" fn to_object(
     tensor: *mut DLManagedTensorVersioned,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's word, as dlpack.h has it.
+    // SAFETY: tensor is live, its reference passes to the object on success, out is writable, and
+    // the thread is attached to Python: so dlpack.h has it for this function of the table.
     unsafe { exchange::to_object(&EXCHANGE_API.0, tensor, out) }
 }
 
@@ -39,15 +40,15 @@ unsafe extern "C" fn to_object(
 static SLOTS: ModuleSlots = ModuleSlot::list(exec);
 
 unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
-    // SAFETY: Python's word.
+    // SAFETY: module is live, made from `SLOTS`, and this thread attached while Python runs them.
     unsafe { module::exec(module, &EXCHANGE_API.0) }
 }
 
 /// What the initialisation function of the module returns.
 ///
 /// # Safety
-/// Python calls it.
+/// It runs as the `PyInit_` function of the module, on a thread attached to Python.
 pub unsafe fn init() -> *mut PyObject {
-    // SAFETY: the caller's word.
+    // SAFETY: this is the `PyInit_` function, and the thread is attached to Python.
     unsafe { module::init(&SLOTS) }
 }

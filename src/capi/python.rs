@@ -24,14 +24,15 @@ pub(super) fn give(out: Out<c_void>, made: Owned) {
 /// Puts the tensor of a caller's variable into the object that `make` makes of it.
 ///
 /// # Safety
-/// The preface's contract for both pointers.
+/// `tensor` and `out` are NULL or writable variables; a tensor in the first is live.
 pub(super) unsafe fn put<T: Managed>(
     tensor: *mut *mut T,
     out: *mut *mut c_void,
     make: impl FnOnce(Python, NonNull<T>) -> Result<Owned>,
 ) -> Result<()> {
     const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
-    // SAFETY: the caller's word.
+    // SAFETY: tensor and out are NULL or writable variables, which `new` judges, and the taken
+    // tensor is live; an Owned is never NULL.
     unsafe {
         let taken = Taken::new(tensor, out, ARGS)?;
         let made = make(Python::get()?, taken.tensor).of(ARGS[0])?;
@@ -65,7 +66,8 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: tensor and out are NULL or writable variables; the taken tensor is live, and the
+    // capsule owns its reference on success.
     run("dlrs_py_capsule_new_take", error, || unsafe {
         put(tensor, out, |python, tensor| capsule::new(python, tensor))
     })
@@ -92,7 +94,8 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: tensor and out are NULL or writable variables; the taken tensor is live, and the
+    // capsule owns its reference on success.
     run("dlrs_py_capsule_new_legacy_take", error, || unsafe {
         put(tensor, out, |python, tensor| capsule::new_legacy(python, tensor))
     })
@@ -129,10 +132,10 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
 ) -> dlrs_status {
     run("dlrs_py_capsule_consume", error, || {
         let capsule = capsule.cast::<PyObject>();
-        // SAFETY: a variable of the caller.
+        // SAFETY: out is NULL or a writable variable.
         let (_, out) = unsafe { arg::with_out(capsule, Arg::capsule, out, Arg::out) }?;
         check_flags(legacy_flags).of(Arg::legacy_flags)?;
-        // SAFETY: a live object, by the contract.
+        // SAFETY: capsule is a live object during the call; `get` found this thread attached.
         out.set(
             capsule::consume(Python::get()?, unsafe { Object::new(capsule) }, legacy_flags)
                 .of(Arg::capsule)?,
@@ -166,7 +169,7 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 /// What a request asks for; NULL is nothing in particular.
 ///
 /// # Safety
-/// The objects are NULL or live.
+/// The objects of the request are NULL or live.
 #[inline(always)]
 pub(super) unsafe fn asked(
     python: Python,
@@ -179,7 +182,7 @@ pub(super) unsafe fn asked(
         dl_device: request.dl_device.cast(),
         copy: request.copy.cast(),
     };
-    // SAFETY: the caller's word.
+    // SAFETY: the objects are NULL or live; this thread is attached, as it has a `Python`.
     let asked = unsafe { export::read(python, &keywords) }?;
     Ok(export::Request { work_stream: request.work_stream, ..asked })
 }
@@ -218,7 +221,7 @@ pub unsafe extern "C" fn dlrs_py_export(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = unsafe {
         [
             arg::need(tensor, Arg::tensor),
@@ -227,7 +230,8 @@ pub unsafe extern "C" fn dlrs_py_export(
         ]
     };
     run_given("dlrs_py_export", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: tensor is live, request NULL or live, as are its objects, by the preface; out was
+        // judged and set to NULL above.
         unsafe {
             let out = Out::judged(out);
             let tensor = arg::required(tensor, Arg::tensor)?;
@@ -324,7 +328,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(unknown(flags, protocols, reserved));
     }
     let mut room = MaybeUninit::uninit();
-    // SAFETY: the caller's word.
+    // SAFETY: the import options are NULL or live.
     let mut import = *unsafe { import_of(options.import_options, &mut room) }?;
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
     let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
@@ -378,10 +382,11 @@ pub unsafe extern "C" fn dlrs_py_import(
 ) -> dlrs_status {
     let object = object.cast::<PyObject>();
     let (from, given) = (arg::need(object, Arg::object), arg::may(options, Arg::options));
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = [from, given, unsafe { arg::result(out, Arg::out) }];
     run_given("dlrs_py_import", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer; a live object.
+        // SAFETY: object is live; options is NULL or live, and so are the objects and options in
+        // it; this thread is attached: `get` found it.
         unsafe {
             let out = Out::judged(out);
             let mut room = MaybeUninit::uninit();

@@ -65,15 +65,18 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
 ) -> dlrs_status {
     let pointers = [arg::need(failure, Arg::failure), arg::may(options, Arg::options)];
     run_given("dlrs_py_error_set_as", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: failure is a live error with a message; options is NULL or live, its texts end
+        // with NUL.
         unsafe { raise(failure, options) }
     })
 }
 
 /// # Safety
-/// The pointers in both are NULL or live.
+/// `failure` is NULL or a live error, whose message ends with NUL; `options` is NULL or live, and
+/// so are the pointers in it.
 unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
-    // SAFETY: the caller's word; a live error has a message.
+    // SAFETY: failure is NULL or live, which `with_message` judges, and its message ends with NUL;
+    // options is NULL or live; class is one of Python's, or held by `own`.
     unsafe {
         let mut room = MaybeUninit::uninit();
         let options = arg::options(options, Arg::options, &mut room)?;
@@ -101,14 +104,14 @@ unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_option
 /// The exception of the first row that fits.
 ///
 /// # Safety
-/// The pointers in options are NULL or live.
+/// kinds is NULL or holds kinds_count rows, and the text of each row is NULL or ends with NUL.
 unsafe fn class_of(
     python: Python,
     status: dlrs_status,
     field: i32,
     options: &dlrs_py_error_options,
 ) -> Result<Option<Owned>> {
-    // SAFETY: the caller's word.
+    // SAFETY: kinds is NULL or holds kinds_count rows.
     let kinds = unsafe { arg::array(options.kinds, options.kinds_count.into(), Arg::options) }?;
     let fits = |row: &dlrs_py_kind| {
         let of_class = row.status == status / 100 * 100;
@@ -117,7 +120,7 @@ unsafe fn class_of(
     let Some(row) = (0..kinds.len()).filter_map(|i| kinds.get(i)).find(fits) else {
         return Ok(None);
     };
-    // SAFETY: as above.
+    // SAFETY: the text of a row is NULL or ends with NUL.
     let name = unsafe { arg::text(row.kind, Arg::options) }?;
     match raise::class_named(python, name) {
         Some(class) => Ok(Some(class)),
@@ -128,14 +131,16 @@ unsafe fn class_of(
 }
 
 /// # Safety
-/// `failure` is live, with a message that ends with NUL; `prefix` is NULL or a text.
+/// `failure` is live, with a message that ends with NUL; `class` is a live exception class;
+/// `prefix` is NULL or a text that ends with NUL.
 unsafe fn set_text(
     python: Python,
     class: *mut PyObject,
     failure: NonNull<dlrs_error>,
     prefix: *const c_char,
 ) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: failure is live, of the size that it says, and its message ends with NUL; class is a
+    // live exception; prefix is NULL or a text that ends with NUL.
     unsafe {
         let message: *const c_char = (&raw const (*failure.as_ptr()).message).cast();
         if prefix.is_null() {

@@ -35,7 +35,8 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_py_holder_new_take", error, || {
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: tensor and out are NULL or writable variables, and the taken tensor is live; name
+        // is NULL or a text that is never freed. The capsule owns the reference on success.
         unsafe {
             // One variable for both is refused below, with its tensor in it.
             if name.is_null() && tensor.addr() != out.addr() {
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn dlrs_py_holder_get(
         return null_mut();
     }
     let Ok(python) = Python::get() else { return null_mut() };
-    // SAFETY: as above.
+    // SAFETY: object is live, name a text that ends with NUL; `get` found the thread attached.
     let held = unsafe { capsule::held(python, object.cast::<PyObject>(), name) };
     held.map_or(null_mut(), NonNull::as_ptr)
 }

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
             Stream::NoSync => (null_mut(), 0),
             Stream::Handle(handle) => (with_exposed_provenance_mut(handle), 1),
         };
-        // SAFETY: variables of the caller.
+        // SAFETY: out and sync are writable variables, neither NULL nor misaligned.
         unsafe {
             out.write(handle);
             sync.write(wait);
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dlrs_stream_to_py(
         let out = arg::required(out, Arg::out)?;
         let stream = Stream::Handle(stream.addr());
         let number = stream::to_python(stream, device.device_type).of(Arg::stream)?;
-        // SAFETY: a variable of the caller.
+        // SAFETY: out is a writable variable, neither NULL nor misaligned.
         unsafe { out.write(number) };
         Ok(())
     })

@@ -45,10 +45,10 @@ pub unsafe extern "C" fn dlrs_py_wrap(
 ) -> dlrs_status {
     let owner = owner.cast::<PyObject>();
     let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = [from, kept, unsafe { arg::result(out, Arg::out) }];
     run_given("dlrs_py_wrap", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer; a live object.
+        // SAFETY: tensor and owner are live, the memory as long as owner; out is writable.
         unsafe {
             let owner = arg::required(owner, Arg::owner)?;
             let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
@@ -85,11 +85,12 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
 ) -> dlrs_status {
     let owner = owner.cast::<PyObject>();
     let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let result = unsafe { arg::result(out, Arg::out) };
     let pointers = [from, kept, arg::may(request, Arg::request), result];
     run_given("dlrs_py_export_desc", error, pointers, || {
-        // SAFETY: the preface's contract for every pointer; live objects.
+        // SAFETY: tensor and owner are live, and the memory is valid as long as owner; request is
+        // NULL or live, as are its objects; out was judged and set to NULL above.
         unsafe {
             let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
             let mut room = MaybeUninit::uninit();
@@ -128,7 +129,8 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
 ) -> dlrs_status {
     let named = arg::need_if(!kwnames.is_null(), args, Arg::args);
     run_given("dlrs_py_request_parse", error, [named, arg::need(out, Arg::out)], || {
-        // SAFETY: the preface's contract for every pointer; what Python has passed.
+        // SAFETY: out is a live struct of the size that it says; args, nargs and kwnames are what
+        // Python has passed: live objects, and NULL or a tuple of names.
         unsafe {
             let given = arg::size(out, Arg::out)?;
             let found = export::parse(args.cast(), nargs, kwnames.cast())?;

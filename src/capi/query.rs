@@ -12,7 +12,7 @@ use crate::validate::{Level, Rules, Snapshot};
 /// Reads `tensor`, asks, and hands the answer over.
 ///
 /// # Safety
-/// The preface's contract for both pointers.
+/// `tensor` is NULL or a live tensor, `out` is NULL or a writable variable.
 unsafe fn ask<T>(
     (tensor, flags, level): (*const DLTensor, u64, Level),
     (out, argument): (*mut T, Arg),
@@ -22,10 +22,10 @@ unsafe fn ask<T>(
     let tensor = arg::required(tensor, Arg::tensor)?;
     let out = arg::required(out, argument)?;
     let mut snapshot = Snapshot::new();
-    // SAFETY: a live tensor, by the caller's word.
+    // SAFETY: tensor is live, and found to be neither NULL nor misaligned.
     unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.of(Arg::tensor)?;
     let answer = question(&snapshot).of(Arg::tensor)?;
-    // SAFETY: a writable variable of the caller.
+    // SAFETY: out is a writable variable, and found to be neither NULL nor misaligned.
     unsafe { out.write(answer) };
     Ok(())
 }
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn dlrs_numel(
 ) -> dlrs_status {
     run("dlrs_numel", error, || {
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: the preface.
+        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
         unsafe { ask(given, (out, Arg::out), Snapshot::numel) }
     })
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
 ) -> dlrs_status {
     run("dlrs_itemsize_bits", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: the preface.
+        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
         unsafe { ask(given, (out, Arg::out), |tensor| Ok(tensor.slot_bits().into())) }
     })
 }
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn dlrs_nbytes(
 ) -> dlrs_status {
     run("dlrs_nbytes", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: the preface.
+        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
         unsafe { ask(given, (out, Arg::out), Snapshot::nbytes) }
     })
 }
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
 ) -> dlrs_status {
     run("dlrs_is_contiguous", error, || {
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: the preface.
+        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
         unsafe {
             ask(given, (out, Arg::out), |tensor| {
                 let order = order_of(order).of(Arg::order)?;
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn dlrs_is_aligned(
         const ALIGNMENT: &str =
             "is no power of two, or too large\0Give a power of two up to the limit.";
         let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
-        // SAFETY: the preface.
+        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
         unsafe {
             ask(given, (out, Arg::out), |tensor| {
                 if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn dlrs_ready_record(
 ) -> dlrs_status {
     run("dlrs_ready_record", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
-        // SAFETY: a live tensor and a stream of its device, by the preface.
+        // SAFETY: tensor is live and stream is NULL or one of its device, by the preface.
         unsafe { ready::record(tensor, stream) }.of(Arg::tensor)
     })
 }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     run("dlrs_ready_wait", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         backend(device, Arg::device)?;
-        // SAFETY: a live tensor and a stream of the device, by the preface.
+        // SAFETY: tensor is live and stream is NULL or one of the device, by the preface.
         unsafe { ready::wait(tensor, device, stream) }
     })
 }
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn dlrs_ready_sync(
     run("dlrs_ready_sync", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let mut memory = Snapshot::new();
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         unsafe {
             let read = memory.read_managed(tensor.as_ptr(), Rules::of(Level::DLRS_LEVEL_STRUCT));
             let managed = memory.device.device_type == DLDeviceType::kDLCUDAManaged as DeviceCode;

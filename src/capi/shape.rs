@@ -34,7 +34,7 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     let pointers = [arg::may(shape, Arg::shape), arg::need_if(ndim > 0, strides, Arg::strides)];
     run_given("dlrs_compact_strides", error, pointers, || {
         let mut room = Array::new();
-        // SAFETY: the preface.
+        // SAFETY: shape is NULL or holds ndim values.
         let shape = unsafe { values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
             let error = Error::new(DLRS_BAD_ARG).detail("is no such order\0Give 'C' or 'F'.");
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn dlrs_compact_strides(
         layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
         let mut filled = [0; MAX_NDIM];
         layout::compact_strides(shape, order, &mut filled);
-        // SAFETY: room for ndim values, by the preface.
+        // SAFETY: strides has room for ndim values, by the preface.
         unsafe { arg::write_values(filled.get(..shape.len()), strides, Arg::strides) }
     })
 }
@@ -77,12 +77,12 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
     const ARGS: [Arg; 2] = [Arg::byte_strides, Arg::strides];
     let steps = Steps { shape, given: byte_strides, ndim, itemsize, out: strides };
     let turn = layout::into_items(itemsize);
-    // SAFETY: the preface.
+    // SAFETY: the three arrays are NULL or hold ndim values each.
     if unsafe { steps.usual(turn, Some) } {
         return DLRS_OK as dlrs_status;
     }
     run_rest("dlrs_strides_from_bytes", error, move || {
-        // SAFETY: the preface.
+        // SAFETY: the three arrays are NULL or hold ndim values each.
         unsafe {
             // Compact strides count elements as they are.
             let given = !byte_strides.is_null();
@@ -119,12 +119,12 @@ pub unsafe extern "C" fn dlrs_strides_to_bytes(
     const ARGS: [Arg; 2] = [Arg::strides, Arg::byte_strides];
     let steps = Steps { shape, given: strides, ndim, itemsize, out: byte_strides };
     let turn = |stride: i64| stride.checked_mul(itemsize.into());
-    // SAFETY: the preface.
+    // SAFETY: the three arrays are NULL or hold ndim values each.
     if unsafe { steps.usual(turn, turn) } {
         return DLRS_OK as dlrs_status;
     }
     run_rest("dlrs_strides_to_bytes", error, move || {
-        // SAFETY: the preface.
+        // SAFETY: the three arrays are NULL or hold ndim values each.
         unsafe { steps.turn(ARGS, Some(layout::strides_to_bytes)) }
     })
 }
@@ -150,7 +150,7 @@ impl Steps {
     /// `turn` turns a stride, `compact` that of a compact tensor, where an extent is 1.
     ///
     /// # Safety
-    /// As [`Steps::turn`].
+    /// The arrays are NULL or hold `ndim` values.
     #[inline(always)]
     unsafe fn usual(
         &self,
@@ -167,8 +167,8 @@ impl Steps {
         let mut room = [const { MaybeUninit::<i64>::uninit() }; USUAL_NDIM];
         let room: *mut i64 = room.as_mut_ptr().cast();
         let (mut dim, mut step) = (ndim, 1i64);
-        // SAFETY: `ndim` values in each array, by the caller's word, of which each is read once;
-        // there is room for them, and what is read of it has been written.
+        // SAFETY: each array is neither NULL nor misaligned and holds `ndim` values, of which each
+        // is read once; room has as many, and what is read of it has been written.
         unsafe {
             while dim > 0 {
                 dim -= 1;
@@ -207,7 +207,7 @@ impl Steps {
             arg::need_if(ndim > 0, self.out, out_arg),
         ])?;
         let mut room = Array::new();
-        // SAFETY: the caller's word.
+        // SAFETY: shape is NULL or holds ndim values.
         let shape = unsafe { values_of(self.shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         if itemsize == 0 {
             let error = Error::new(DLRS_BAD_ARG).detail("is 0\0Give the bytes of an element.");
@@ -221,14 +221,14 @@ impl Steps {
                 layout::compact_strides(shape, Order::C, &mut strides);
             }
             false => {
-                // SAFETY: the caller's word.
+                // SAFETY: given is not NULL and holds ndim values, as many as the shape.
                 unsafe { arg::values(self.given, shape.len(), given_arg, &mut strides) }?;
             }
         }
         if let Some(turn) = turn {
             turn(shape, &mut strides, itemsize).of(given_arg)?;
         }
-        // SAFETY: room for ndim values, by the caller's word.
+        // SAFETY: out is NULL or has room for ndim values, as many as there are strides.
         unsafe { arg::write_values(Some(&strides), self.out, out_arg) }
     }
 }

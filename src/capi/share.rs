@@ -21,7 +21,7 @@ use crate::tensor::{block, share};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface, and its reference is given up here.
         unsafe { share::release_here(tensor) }
     }
 }
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
     if let Some(tensor) = NonNull::new(tensor) {
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface, and its reference is given up here.
         unsafe { share::release_legacy(tensor) }
     }
 }
@@ -66,16 +66,16 @@ pub unsafe extern "C" fn dlrs_retain(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     if let Some((tensor, out)) = arg::usual(tensor, out)
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         && unsafe { share::retain_own(tensor) }
     {
         out.set(tensor);
         return DLRS_OK as dlrs_status;
     }
     run_rest("dlrs_retain", error, || {
-        // SAFETY: a variable of the caller.
+        // SAFETY: out is NULL or a writable variable.
         let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         out.set(unsafe { share::retain(tensor) }.of(Arg::tensor)?);
         Ok(())
     })
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dlrs_retain(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned) -> i64 {
     match NonNull::new(tensor.cast_mut()) {
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         Some(tensor) => unsafe { share::references(tensor) as i64 },
         None => 0,
     }
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) -> i32 {
     match NonNull::new(tensor.cast_mut()) {
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         Some(tensor) => unsafe { block::of_versioned(tensor).is_some().into() },
         None => 0,
     }
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn dlrs_set_flags(
 ) -> dlrs_status {
     run("dlrs_set_flags", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface, and its block is there as long as the tensor.
         unsafe {
             share::set_flags(share::own(tensor).of(Arg::tensor)?.as_ref(), set, clear)
                 .of(Arg::tensor)

@@ -12,10 +12,10 @@ use crate::tensor::deferred;
 /// Writes 0 or 1 into a caller's variable.
 fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
     let out = arg::required(out, argument)?;
-    // SAFETY: a variable of the caller's, by the preface.
+    // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
     unsafe { out.write(0) };
     let yes = ask()?;
-    // SAFETY: as above.
+    // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
     unsafe { out.write(yes.into()) };
     Ok(())
 }
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dlrs_stream_create(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_create", error, || {
-        // SAFETY: a variable of the caller's.
+        // SAFETY: out is NULL or a writable variable.
         let out = unsafe { Out::clear(out) };
         out.check(Arg::out)?;
         out.set(backend(device, Arg::device)?.stream_create(device).of(Arg::device)?);
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
 ) -> dlrs_status {
     run("dlrs_stream_destroy", error, || {
         let stream = arg::required(stream.cast::<u8>(), Arg::stream)?;
-        // SAFETY: the caller's word.
+        // SAFETY: stream was made by dlrs_stream_create for the device and is not used again.
         unsafe { backend(device, Arg::device)?.stream_destroy(device, stream.as_ptr().cast()) }
     })
 }
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_sync", error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: stream is NULL or a live stream of the device.
         unsafe { backend(device, Arg::device)?.stream_sync(device, stream) }.of(Arg::stream)
     })
 }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn dlrs_stream_query(
 ) -> dlrs_status {
     run("dlrs_stream_query", error, || {
         answer(out, Arg::out, || {
-            // SAFETY: the caller's word.
+            // SAFETY: stream is NULL or a live stream of the device.
             unsafe { backend(device, Arg::device)?.stream_query(device, stream) }
         })
     })
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn dlrs_stream_wait(
         if consumer == producer && !cpu {
             return Ok(()); // one stream is in order with itself
         }
-        // SAFETY: the caller's word.
+        // SAFETY: consumer and producer are NULL or live streams of the device.
         unsafe { backend.stream_wait((device, consumer), (device, producer)) }
     })
 }
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn dlrs_event_create(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_create", error, || {
-        // SAFETY: a variable of the caller's.
+        // SAFETY: out is NULL or a writable variable.
         let out = unsafe { Out::clear(out) };
         out.check(Arg::out)?;
         out.set(backend(device, Arg::device)?.event_create(device).of(Arg::device)?);
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn dlrs_event_destroy(
 ) -> dlrs_status {
     run("dlrs_event_destroy", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: the caller's word.
+        // SAFETY: event was made by dlrs_event_create for the device and is not used again.
         unsafe { backend(device, Arg::device)?.event_destroy(device, event) }
     })
 }
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn dlrs_event_record(
 ) -> dlrs_status {
     run("dlrs_event_record", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: the caller's word.
+        // SAFETY: event and stream are live, and both are the device's.
         unsafe { backend(device, Arg::device)?.event_record(device, event, stream) }
     })
 }
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn dlrs_event_wait(
 ) -> dlrs_status {
     run("dlrs_event_wait", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: the caller's word.
+        // SAFETY: event is a live one of this backend, stream a live one of the device.
         unsafe { backend(device, Arg::device)?.event_wait(device, event, stream) }
     })
 }
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
 ) -> dlrs_status {
     run("dlrs_event_sync", error, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: the caller's word.
+        // SAFETY: event was made by dlrs_event_create for the device, and is live.
         unsafe { backend(device, Arg::device)?.event_sync(device, event) }
     })
 }
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn dlrs_event_query(
     run_given("dlrs_event_query", error, pointers, || {
         let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         answer(out, Arg::out, || {
-            // SAFETY: the caller's word.
+            // SAFETY: event was made by dlrs_event_create for the device, and is live.
             unsafe { backend(device, Arg::device)?.event_query(device, event) }
         })
     })
@@ -318,7 +318,8 @@ pub unsafe extern "C" fn dlrs_release_after_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_release_after_take", error, || {
-        // SAFETY: a variable of the caller's with a live tensor, and a live stream, by its word.
+        // SAFETY: tensor is NULL or a writable variable, whose tensor is live and its reference
+        // ours once this succeeds; stream is NULL or a live stream of the device.
         unsafe {
             let taken = Taken::only(tensor, Arg::tensor)?;
             backend(device, Arg::device)?;
@@ -359,7 +360,7 @@ pub unsafe extern "C" fn dlrs_release_drain(
         };
         let waiting = deferred::drain();
         if let Some(out) = out {
-            // SAFETY: a variable of the caller's.
+            // SAFETY: out is a writable variable, neither NULL nor misaligned.
             unsafe { out.write(waiting) };
         }
         Ok(())

@@ -38,7 +38,7 @@ fn no_level(level: i32) -> Error {
 unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()> {
     let rules = Rules::of(level);
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: tensor is live.
     unsafe { snapshot.read(tensor, flags, rules) }.of(Arg::tensor)?;
     copy::check_pointer(&snapshot, rules).of(Arg::tensor)
 }
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn dlrs_validate(
     run("dlrs_validate", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let level = level_of(level).of(Arg::level)?;
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         unsafe {
             match level != DLRS_LEVEL_DEVICE && Plain::is(tensor.as_ptr(), flags) {
                 true => Ok(()),
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn dlrs_validate_managed(
         let tensor = arg::required(tensor, Arg::tensor)?;
         let rules = Rules::of(level_of(level).of(Arg::level)?);
         let mut snapshot = Snapshot::new();
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(Arg::tensor)?;
         copy::check_pointer(&snapshot, rules).of(Arg::tensor)
     })
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
     run("dlrs_validate_legacy", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let level = level_of(level).of(Arg::level)?;
-        // SAFETY: a live tensor, by the preface; the first member is the tensor.
+        // SAFETY: tensor is live, by the preface, and its first member is the DLTensor.
         unsafe {
             let found = check(tensor.as_ptr().cast(), 0, level);
             found.map_err(|error| of_legacy(tensor, error).of(Arg::tensor))
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn dlrs_validate_within(
     run("dlrs_validate_within", error, || {
         let tensor = arg::required(tensor, Arg::tensor)?;
         let mut snapshot = Snapshot::new();
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(DLRS_LEVEL_LAYOUT)) }
             .and_then(|()| snapshot.check_addressed())
             .and_then(|()| snapshot.check_within(base.cast(), nbytes))

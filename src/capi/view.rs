@@ -110,7 +110,7 @@ impl dlrs_view_step {
     /// The step in the core's words, with its arrays read into `room`.
     ///
     /// # Safety
-    /// `shape` and `strides` hold `ndim` values where the step takes them.
+    /// `shape` and `strides` are NULL or hold `ndim` values where the step takes them.
     unsafe fn read<'a>(&self, room: &'a mut [Array<i64, MAX_NDIM>; 2]) -> Result<Step<'a>> {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
@@ -120,17 +120,17 @@ impl dlrs_view_step {
             );
             return Err(error.value(self.op.into()));
         }
-        // SAFETY: an operation has each of these numbers.
+        // SAFETY: op lies between the first and the last operation, which have no gaps.
         let op = unsafe { core::mem::transmute::<i32, dlrs_view_op>(self.op) };
         let [shape, strides] = room;
         if matches!(op, DLRS_VIEW_AS_STRIDED | DLRS_VIEW_PERMUTE)
             || matches!(op, DLRS_VIEW_RESHAPE | DLRS_VIEW_EXPAND)
         {
-            // SAFETY: the caller's word.
+            // SAFETY: shape is NULL or holds ndim values, as this operation takes it.
             unsafe { values_of(self.shape, self.ndim, [Arg::steps; 2], shape) }?;
         }
         if op == DLRS_VIEW_AS_STRIDED {
-            // SAFETY: as above.
+            // SAFETY: strides is NULL or holds ndim values, as this operation takes it.
             unsafe { values_of(self.strides, self.ndim, [Arg::steps; 2], strides) }?;
         }
         Ok(match op {
@@ -170,7 +170,7 @@ pub(super) unsafe fn values_of(
     room: &mut Array<i64, MAX_NDIM>,
 ) -> Result<&[i64]> {
     let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
-    // SAFETY: the caller's word.
+    // SAFETY: array is NULL or holds ndim values, which are count.
     unsafe { arg::values(array, count, array_arg, room) }
 }
 
@@ -198,7 +198,7 @@ fn at_step(mut error: Error, place: u64) -> Error {
 /// `base` is a live tensor.
 #[inline]
 unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: base is a live tensor.
     unsafe {
         let block = share::own(base)?;
         snapshot.read_managed(base.as_ptr(), Rules::of(Level::DLRS_LEVEL_LAYOUT))?;
@@ -209,7 +209,7 @@ unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Bl
 /// The body of every function that makes a view of one step.
 ///
 /// # Safety
-/// `base`, `out` and `error` are as in the preface.
+/// `base` is NULL or a live tensor, `out` and `error` are NULL or writable.
 #[inline(never)]
 pub(super) unsafe fn one(
     function: &'static str,
@@ -218,17 +218,20 @@ pub(super) unsafe fn one(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the caller's word.
+    // SAFETY: base is NULL or a live tensor, out is NULL or a writable variable.
     run(function, error, || unsafe { make(base, step, out) })
 }
 
+/// # Safety
+/// `base` is NULL or a live tensor, `out` NULL or a writable variable.
 unsafe fn make(
     base: *mut DLManagedTensorVersioned,
     step: Result<Step>,
     out: *mut *mut DLManagedTensorVersioned,
 ) -> Result<()> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: base is NULL, which `with_out` refuses, or a live tensor, whose block gave the
+    // snapshot; out is NULL or a writable variable.
     unsafe {
         let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
         let step = step.map_err(named)?;
@@ -243,12 +246,13 @@ unsafe fn make(
 /// Applies `count` steps; an error names the step by its place.
 ///
 /// # Safety
-/// `steps` holds `count` steps, each of the size that the first one says.
+/// `steps` holds `count` steps, each of the size that the first one says, and their arrays are as
+/// for [`dlrs_view_step::read`].
 unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Result<()> {
     let (mut next, mut size) = (steps, None);
     let (mut room, mut of_step) = ([Array::new(), Array::new()], MaybeUninit::uninit());
     for place in 0..count {
-        // SAFETY: the caller's word: a live step.
+        // SAFETY: next is step number `place` of `count`, readable with the size that it says.
         let step = unsafe { arg::usual_options(next, Arg::steps, &mut of_step) }
             .map_err(|e| at_step(e, place))?;
         let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(Arg::steps)) };
@@ -259,7 +263,7 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
             let error = error.value(step.struct_size.into()).limit(size.into());
             return Err(at_step(error, place));
         }
-        // SAFETY: as above, for the arrays of the step.
+        // SAFETY: shape and strides of the step are NULL or hold ndim values where it takes them.
         let done = unsafe { step.read(&mut room) }.and_then(|step| view.apply(&step));
         done.map_err(|e| at_step(e, place))?;
         next = next.wrapping_byte_add(size as usize);
@@ -295,7 +299,7 @@ pub unsafe extern "C" fn dlrs_view_apply(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: NULL or a variable of the caller.
+    // SAFETY: out is NULL or a writable variable.
     let pointers = unsafe {
         [
             arg::need(base, Arg::base),
@@ -305,7 +309,8 @@ pub unsafe extern "C" fn dlrs_view_apply(
     };
     run_given("dlrs_view_apply", error, pointers, || {
         let mut snapshot = Snapshot::new();
-        // SAFETY: the preface's contract for every pointer.
+        // SAFETY: base is a live tensor, whose block gave the snapshot; out is writable, and steps
+        // holds count steps of one size.
         unsafe {
             let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
             let block = base_of(base, &mut snapshot).of(Arg::base)?;

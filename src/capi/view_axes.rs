@@ -31,7 +31,8 @@ pub unsafe extern "C" fn dlrs_view_permute(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let mut room = Array::new();
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: axes is NULL or holds ndim values, base is NULL or a live tensor, out and error are
+    // NULL or writable.
     unsafe {
         let axes = values_of(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
         one("dlrs_view_permute", base, axes.map(|axes| Step::Permute { axes }), out, error)
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn dlrs_view_transpose(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_transpose", base, Ok(Step::Transpose { axis_a, axis_b }), out, error) }
 }
 
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_squeeze", base, Ok(Step::Squeeze { axis }), out, error) }
 }
 
@@ -109,6 +110,6 @@ pub unsafe extern "C" fn dlrs_view_unsqueeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_unsqueeze", base, Ok(Step::Unsqueeze { axis }), out, error) }
 }

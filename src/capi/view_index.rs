@@ -29,7 +29,7 @@ pub unsafe extern "C" fn dlrs_view_slice(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_slice", base, Ok(Step::Slice { axis, start, stop, step }), out, error) }
 }
 
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn dlrs_view_select(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_select", base, Ok(Step::Select { axis, index }), out, error) }
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn dlrs_view_narrow(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_narrow", base, Ok(Step::Narrow { axis, start, count }), out, error) }
 }
 
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn dlrs_view_flip(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_flip", base, Ok(Step::Flip { axis }), out, error) }
 }
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn dlrs_view_unfold(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_unfold", base, Ok(Step::Unfold { axis, window, step }), out, error) }
 }
 
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn dlrs_view_diagonal(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe {
         one("dlrs_view_diagonal", base, Ok(Step::Diagonal { axis_a, axis_b, offset }), out, error)
     }

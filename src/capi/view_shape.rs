@@ -45,7 +45,8 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
 ) -> dlrs_status {
     let mut room = [Array::new(), Array::new()];
     let [shape_room, strides_room] = &mut room;
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: shape and strides are NULL or hold ndim values, base is NULL or a live tensor, out
+    // and error are NULL or writable.
     unsafe {
         let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
         let strides = values_of(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
@@ -81,7 +82,8 @@ pub unsafe extern "C" fn dlrs_view_reshape(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let mut room = Array::new();
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: shape is NULL or holds ndim values, base is NULL or a live tensor, out and error are
+    // NULL or writable.
     unsafe {
         let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
         one("dlrs_view_reshape", base, shape.map(|shape| Step::Reshape { shape }), out, error)
@@ -114,7 +116,8 @@ pub unsafe extern "C" fn dlrs_view_expand(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let mut room = Array::new();
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: shape is NULL or holds ndim values, base is NULL or a live tensor, out and error are
+    // NULL or writable.
     unsafe {
         let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
         one("dlrs_view_expand", base, shape.map(|shape| Step::Expand { shape }), out, error)
@@ -148,7 +151,7 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_bitcast", base, Ok(Step::Bitcast { dtype }), out, error) }
 }
 
@@ -176,7 +179,7 @@ pub unsafe extern "C" fn dlrs_view_lanes(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_lanes", base, Ok(Step::Lanes { lanes }), out, error) }
 }
 
@@ -198,7 +201,7 @@ pub unsafe extern "C" fn dlrs_view_read_only(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_read_only", base, Ok(Step::ReadOnly), out, error) }
 }
 
@@ -225,6 +228,6 @@ pub unsafe extern "C" fn dlrs_view_normalize(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: the preface's contract for every pointer.
+    // SAFETY: base is NULL or a live tensor, out and error are NULL or writable.
     unsafe { one("dlrs_view_normalize", base, Ok(Step::Normalize { what }), out, error) }
 }

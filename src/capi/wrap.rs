@@ -42,7 +42,7 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     let mut left = Left::Unusual;
     if let Some((tensor, out)) = arg::usual(tensor, out) {
         let owner = Owner::Callback(free_fn, context);
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         match unsafe { block::around(tensor.as_ptr(), flags, owner) } {
             Ok(block) => {
                 out.set(Block::versioned(block));
@@ -54,9 +54,9 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     run_rest("dlrs_tensor_wrap", error, move || {
         // Made again: one for both would pass through memory.
         let owner = Owner::Callback(free_fn, context);
-        // SAFETY: a variable of the caller.
+        // SAFETY: out is NULL or a writable variable.
         let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
-        // SAFETY: a live tensor, by the preface.
+        // SAFETY: tensor is live, by the preface.
         let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES, left) };
         out.set(Block::versioned(block.map_err(blamed)?));
         Ok(())
