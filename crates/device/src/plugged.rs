@@ -230,7 +230,7 @@ pub struct dlrs_backend {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Plugged(pub dlrs_backend);
 
-// SAFETY: the table's functions may be called on any thread, by its contract.
+// SAFETY: a registered table says that its functions may be called on any thread.
 unsafe impl Sync for Plugged {}
 
 /// Static text of C, as far as it is UTF-8.
@@ -241,7 +241,7 @@ unsafe fn words(text: *const c_char) -> &'static str {
     if text.is_null() {
         return "";
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `text` is not NULL, so it is static and ends with NUL.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
 }
 
@@ -432,7 +432,7 @@ impl Backend for Plugged {
             return unsupported(Lack::EVENTS);
         }
         let event = self.event_create(device)?.as_ptr();
-        // SAFETY: a fresh event, and the caller's word.
+        // SAFETY: a fresh event of the device, and a stream of it.
         unsafe {
             self.event_record(device, event, stream).inspect_err(|_| {
                 let _ = self.event_destroy(device, event);

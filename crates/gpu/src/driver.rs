@@ -383,7 +383,7 @@ impl Driver {
 /// Loading the libraries has no harmful effects.
 pub unsafe fn find(names: &Names) -> Option<Library> {
     let text = |name: &&CStr| name.as_ptr();
-    // SAFETY: C strings; the rest is guaranteed by the caller.
+    // SAFETY: C strings; loading the libraries has no harmful effects.
     unsafe {
         let loaded = names.loaded.iter().find_map(|name| platform::library_loaded(text(name)));
         loaded.or_else(|| names.opened.iter().find_map(|name| platform::library_open(text(name))))

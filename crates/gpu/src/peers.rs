@@ -53,7 +53,8 @@ impl Driver {
         place: &Place,
     ) -> Result<()> {
         let (near, whole) = pieces::through(order, memory.as_ptr().cast());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the memory holds the elements of `order`; both sides of it stay allocated until
+        // the stream has completed the work.
         unsafe {
             if far.writes {
                 self.on_device(&near, place)?;

@@ -76,7 +76,8 @@ impl Gpu {
                 runs.first = at;
             }
             let gathered = together.then_some(&mut runs);
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: both sides of the transfer stay allocated until `stream`, of the current
+            // device, has completed it.
             let done = unsafe { self.carry_out(transfers.current(), here, stream, gathered) };
             let mut more = done.is_ok() && transfers.go_to(at.wrapping_add(1));
             if !runs.nbytes.is_empty() && (!more || runs.nbytes.len() == RUNS_MOST) {

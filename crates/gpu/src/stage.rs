@@ -242,7 +242,8 @@ impl Team<'_> {
             (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
             back.simplify();
         }
-        // SAFETY: the buffer is large enough; the rest is guaranteed by the caller.
+        // SAFETY: this thread owns the buffer, which has room for the piece; the host's side is
+        // allocated, and the device's stays so until the stream has completed the work.
         unsafe {
             let enqueued = if self.up {
                 cpu::copy(&mut into, &Parallel::ALONE)?;
@@ -273,8 +274,8 @@ impl Team<'_> {
             };
         }
         while let Some((piece, most)) = self.piece() {
-            // SAFETY: guaranteed by the caller; a plan from a buffer is executed after the device
-            // has filled the buffer.
+            // SAFETY: both sides are allocated, and the buffers this thread's; a plan from a buffer
+            // is executed after the device has filled the buffer.
             pieces::each(&piece, most, |part| unsafe {
                 let (buffer, other) = buffers.turn().map_err(or_another_way)?;
                 let Some(back) = self.bring(part, buffer, here)? else { return Ok(()) };
@@ -289,7 +290,8 @@ impl Team<'_> {
         for buffer in buffers.pair.iter_mut().flatten() {
             buffer.wait(self.driver)?;
         }
-        // SAFETY: as above.
+        // SAFETY: the host's side is allocated; the device has filled this thread's buffers: both
+        // were waited for.
         unsafe { cpu::copy(&mut empty, &Parallel::ALONE) }
     }
 
