@@ -200,7 +200,8 @@ pub trait Backend: Sync {
     /// earlier ones may have been.
     ///
     /// # Safety
-    /// As [`Backend::copy`]; both are streams of their devices, the marks events.
+    /// As [`Backend::copy`], for each; no destination shares memory with another transfer's sides.
+    /// `own` and that of `order` are streams of their devices, the marks events.
     unsafe fn copy_after(
         &self,
         transfers: &mut dyn Transfers,

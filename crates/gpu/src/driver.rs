@@ -75,7 +75,7 @@ macro_rules! functions {
             #[inline(never)]
             pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
                 let address = self.symbol(Function::$method)?;
-                // SAFETY: the vendor's function of that name; the rest is guaranteed by the caller.
+                // SAFETY: the vendor's function of that name, of this type, in a ready driver.
                 self.check(unsafe {
                     let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
                     call($($argument),*)

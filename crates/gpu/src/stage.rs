@@ -297,8 +297,8 @@ impl Team<'_> {
 
     /// [`Team::work`] number `i`, on any thread; an error ends the work of all threads.
     unsafe extern "C" fn body(team: *mut c_void, i: usize) {
-        // SAFETY: `through_host` made it from a Team, which outlives the threads; the rest is the
-        // contract of its caller.
+        // SAFETY: `through_host` made it from a Team, which outlives the threads, as the host's
+        // side does; the device's stays allocated until the stream has completed the work.
         unsafe {
             let team = &*team.cast::<Team>();
             let done = match team.driver.enter_beside(team.here) {
@@ -357,7 +357,8 @@ impl Driver {
         let team = Team { driver, here, stream, up, turn, pieces, in_parts, next, failed, failure };
         let context = (&raw const team).cast_mut().cast();
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
-        // one of them only; the rest is guaranteed by the caller.
+        // one of them only; the device's side stays allocated until the stream has completed the
+        // work.
         unsafe {
             if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context)? {
                 Team::body(context, 0);

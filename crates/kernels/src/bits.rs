@@ -134,7 +134,8 @@ pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
     while i < runs.n {
         let rows = most.min(runs.n - i);
         let (src, dst) = (runs.src.by(runs.by_src * i as i64), runs.dst.by(runs.by_dst * i as i64));
-        // SAFETY: as above, for some of the rows.
+        // SAFETY: these rows' bytes are readable or writable, and the processor has the level's
+        // instructions.
         unsafe {
             if let Some((packed, index, halves)) = packed {
                 let packed = packed.part((8 * i * packed.n) as i64, rows);
@@ -396,7 +397,8 @@ unsafe fn unpack<V: Vector>(packed: Packed) {
 unsafe fn pack<V: Vector>(packed: Packed, index: V, [half, quarter, eighth]: [V; 3]) {
     let Packed { field, n, .. } = packed;
     let (mut at, mut from, mut i) = (packed.packed, packed.bytes, 0);
-    // SAFETY: as above.
+    // SAFETY: the rows' bytes are readable, and the packed ones writable, with the bytes behind
+    // them; the processor has the level's instructions.
     unsafe {
         while i < packed.rows {
             let (mut to, mut j) = (at.byte(), 0);

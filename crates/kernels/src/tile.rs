@@ -140,7 +140,8 @@ impl At {
 /// two.
 #[inline(always)]
 pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the block's rows are readable and its columns writable, of `item` bytes each; the
+    // processor has the instructions of both vectors.
     unsafe {
         match item {
             1 => transposed::<B, 1, 16>(block),
@@ -155,7 +156,8 @@ pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
 /// As `wide`, by vectors of 16 bytes and for elements of any size.
 #[inline(always)]
 pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the block's rows are readable and its columns writable, of `item` bytes each; the
+    // processor has the vector's instructions.
     unsafe {
         match item {
             1 | 2 | 4 | 8 | 16 => wide::<N, N>(item, block),

@@ -64,8 +64,8 @@ pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     let longest = (0..cast.plan.ndim()).max_by_key(|&i| cast.plan.dim(i).n);
     let dim = longest.filter(|_| parts > 1 && cast.dst.bits >= 8);
     let deal = dim.map(|dim| (dim, cast.plan.dim(dim).n));
-    // SAFETY: guaranteed by the caller, for parts that share no number, nor a byte of the
-    // destination.
+    // SAFETY: all numbers are readable or writable, the two sides apart; `deal` outlives the call,
+    // and its parts share no number, nor a byte of the destination.
     unsafe {
         let Some((dim, n)) = deal else {
             alone(cast);
@@ -103,7 +103,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
     let n = deal.each.min(deal.n - first);
     part.plan.set(deal.dim, Dim { n, ..dim });
     if n > 0 {
-        // SAFETY: a part of the caller's cast.
+        // SAFETY: the part's numbers are readable or writable, and no other part's.
         unsafe { alone(&part) };
     }
 }
@@ -113,7 +113,8 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 unsafe fn alone(cast: &Cast) {
     let environment = FloatEnvironment::enter();
     let pipeline = Pipeline::new(cast.src.kind, cast.dst.kind, cast.saturate);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all numbers are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if !staged::pays(cast) || !staged::convert(cast, &pipeline) {
             direct(cast, &pipeline);
@@ -124,7 +125,8 @@ unsafe fn alone(cast: &Cast) {
 
 /// Converts without a staging buffer.
 unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all numbers are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if tabular(cast) {
             let mut table = Table::ZERO;

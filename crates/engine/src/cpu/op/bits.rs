@@ -30,7 +30,8 @@ const LINE_BITS: i64 = 8 * LINE as i64;
 pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(&Nest)) {
     let Item::Bits { width, dst_slot } = nest.item else { return };
     let slot = dst_slot.max(width);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if nest.is_empty() || !(1..=8).contains(&width) {
             return runs(nest, width, slot);
@@ -248,7 +249,8 @@ impl<'a> Blocks<'a> {
             unsafe { buffer.write_bytes(0, used) };
             buffer
         });
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both buffers have `N` bytes, enough for a block and `BEHIND`; all elements are
+        // readable or writable, the two sides apart.
         unsafe { self.copy(from, to, bytes) }
     }
 
@@ -409,7 +411,8 @@ impl Side {
         let nest = Nest::new(&self.rows);
         let last = nest.len().wrapping_sub(1);
         nest.walk(if together { only(last) } else { 0 }, &mut |bits, place| {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: `what` makes operations on this side's bits and a buffer's, readable or
+            // writable; the processor has the level in use.
             unsafe { (kernels().bits)(&what(bits, 8 * place, nest.dim(last))) }
         });
     }
