@@ -250,7 +250,8 @@ macro_rules! ask {
     ($table:expr, $slot:ident, $lack:ident $(, $argument:expr)*) => {{
         let Some(slot) = $table.$slot else { return unsupported(Lack::$lack) };
         let mut fault = dlrs_fault { driver_code: 0, reserved: 0, detail: null() };
-        // SAFETY: the table's contract for this slot; every place is live during the call.
+        // SAFETY: the table's function for this slot gets its own context; every place is live
+        // during the call.
         let status = unsafe { slot($table.context $(, $argument)*, &mut fault) };
         answer(status, &fault)
     }};
@@ -266,7 +267,8 @@ fn answer(status: i32, fault: &dlrs_fault) -> Result<()> {
             let error = Error::new(known).driver(fault.driver_code);
             match fault.detail.is_null() {
                 true => error,
-                // SAFETY: static text, by the contract of `dlrs_fault`.
+                // SAFETY: `dlrs_fault` holds NULL or static text that ends with NUL; it is not
+                // NULL.
                 false => error.detail_of_backend(unsafe { CStr::from_ptr(fault.detail) }),
             }
         }
@@ -294,7 +296,7 @@ fn place(side: &Side, first: *const u8) -> (*mut c_void, u64) {
 
 impl Backend for Plugged {
     fn name(&self) -> &'static str {
-        // SAFETY: static text, by the contract of `dlrs_backend`.
+        // SAFETY: the name in a `dlrs_backend` is NULL or static text that ends with NUL.
         match unsafe { words(self.0.name) } {
             "" => "registered",
             name => name,

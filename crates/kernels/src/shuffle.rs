@@ -84,7 +84,7 @@ enum Store {
 impl Store {
     #[inline(always)]
     unsafe fn put<V: Vector>(self, all: V, to: *mut u8, line: u64, k: usize) {
-        // SAFETY: the vector's bytes at `to` that are stored are writable.
+        // SAFETY: bytes that are stored are writable; `to` is aligned for streams.
         unsafe {
             match self {
                 // Only where it is fast: programs with gaps have windows of a line.

@@ -159,9 +159,9 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline) {
         let tile = left.min(TILE as u64) as usize;
         let run = if cast.merge { 0 } else { src.run().min(dst.run()) };
         let n = run.max(tile);
-        // SAFETY: the next `n` numbers of both sides are the caller's; tiles have room for them
-        // unless they are contiguous on both sides, and no number of the destination is one of the
-        // source.
+        // SAFETY: the next `n` numbers of both sides are readable or writable; tiles have room for
+        // them unless they are contiguous on both sides, and no number of the destination is one of
+        // the source.
         unsafe {
             let read = src.tile(&mut from, n);
             let dense = if cast.merge { None } else { dst.dense(n) };
@@ -197,7 +197,7 @@ pub unsafe fn side_by_side(pair: &Cast, kind: Kind, visit: &mut dyn FnMut(&[u8],
         let nbytes = n * kind.nbytes();
         let places = cursors.iter_mut().zip(&mut wide).zip(kinds.iter().zip(&pipelines));
         for ((cursor, wide), (from, pipeline)) in places {
-            // SAFETY: the next `n` numbers are the caller's; a tile has room for them.
+            // SAFETY: the next `n` numbers are readable, and a tile has room for them.
             let input = unsafe {
                 core::slice::from_raw_parts(cursor.tile(&mut tile, n), n * from.nbytes())
             };

@@ -161,7 +161,8 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
         let run = |program: &Program, first: usize, n: usize, stream: bool| {
             let src = src.wrapping_offset(first as isize * unit.src);
             let dst = dst.wrapping_add(first * shape.pitch);
-            // SAFETY: periods of the caller's nest; no window exceeds the bytes they read.
+            // SAFETY: `n` periods of the nest, readable and writable; no window exceeds the bytes
+            // they read.
             unsafe { kernel(program, src, dst, n, stream) }
         };
         // `n` periods from `from` on, of those from `first` on that are in the buffer.

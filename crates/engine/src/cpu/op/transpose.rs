@@ -165,7 +165,8 @@ unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let Sides { rows, columns, start, .. } = *sides;
     nest.each(sides.set | next.map_or(0, only), &mut |src, dst| {
         let (src, dst) = (src.wrapping_offset(start[0]), dst.wrapping_offset(start[1]));
-        // SAFETY: matrices of the caller's items; a space with a stage where one is used.
+        // SAFETY: matrices of the nest's items, readable or writable; the space has a stage where
+        // one is used.
         unsafe { (kernels.transpose)(item, &Matrix { src, dst, rows, columns }, &how, space) }
     });
     if odd {
