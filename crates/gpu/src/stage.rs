@@ -356,9 +356,8 @@ impl Driver {
         let in_parts = if alone > 0 { in_parts } else { 0..0 };
         let team = Team { driver, here, stream, up, turn, pieces, in_parts, next, failed, failure };
         let context = (&raw const team).cast_mut().cast();
-        // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
-        // one of them only; the device's side stays allocated until the stream has completed the
-        // work.
+        // SAFETY: the team outlives the call, its shared members are atomic or written by one
+        // thread only; the device's side stays allocated until the stream has completed the work.
         unsafe {
             if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context)? {
                 Team::body(context, 0);

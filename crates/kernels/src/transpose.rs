@@ -250,7 +250,8 @@ pub(crate) unsafe fn any(
     let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
     let some = (RUN / row.max(1)).max(32).min(some.max(16));
     let block = if joined && n_src > some { some } else { n_src };
-    // SAFETY: the matrices are readable or writable on their sides; the space has a stage where one is used.
+    // SAFETY: the matrices are readable or writable on their sides; the space has a stage where one
+    // is used.
     unsafe {
         let stage: *mut u8 = space.transposed();
         let mut writer = Writer::new();

@@ -159,9 +159,8 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline) {
         let tile = left.min(TILE as u64) as usize;
         let run = if cast.merge { 0 } else { src.run().min(dst.run()) };
         let n = run.max(tile);
-        // SAFETY: the next `n` numbers of both sides are readable or writable; tiles have room for
-        // them unless they are contiguous on both sides, and no number of the destination is one of
-        // the source.
+        // SAFETY: the next `n` numbers are readable or writable, the two sides apart; tiles have
+        // room for them unless they are contiguous on both sides.
         unsafe {
             let read = src.tile(&mut from, n);
             let dense = if cast.merge { None } else { dst.dense(n) };
