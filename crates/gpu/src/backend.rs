@@ -52,7 +52,7 @@ impl Backend for Gpu {
     ) -> Result<()> {
         let memory = self.memory(device.device_type).unwrap_or(Memory::Device);
         let _here = self.enter(device, stream)?;
-        // SAFETY: `data` came from `alloc` for this device and stream; it was not freed yet.
+        // SAFETY: `data` came from `alloc` on this device, and was not freed yet.
         unsafe { self.0.free(memory, data, stream) }
     }
 
