@@ -21,7 +21,7 @@ pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
     if pair.src.dtype == pair.dst.dtype {
         return copy::repack(pair, options);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: both tensors are live, and both were read.
     unsafe { convert(pair, options) }
 }
 
@@ -75,7 +75,8 @@ unsafe fn passes((src, from): Numbers, (dst, to): Numbers, options: &Options) ->
     let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
         let mut cast = numbers::pair(src.shape(), from, to, numbers);
         (cast.merge, cast.saturate) = (merge, options.saturate);
-        // SAFETY: the caller's word.
+        // SAFETY: every number of both lies in live memory; those of the destination are distinct,
+        // and none of the source's.
         unsafe { convert::run(&cast, &options.parallel) }
     };
     if numbers::has_gap(dst) {
@@ -123,7 +124,8 @@ pub unsafe fn fill(
     let streams = copy::Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, repack: true, ..*options };
     let mut pair = Pair::new(args);
-    // SAFETY: the caller's word; the buffer has room for an element of so many bits.
+    // SAFETY: the tensor is live and the value readable; the buffer has room for an element of so
+    // many bits.
     unsafe {
         pair.dst.read_managed(dst.as_ptr(), Rules::COPY).of(args[1])?;
         numbers::check_same_lanes(value.dtype, pair.dst.dtype).of(value.dtype_arg)?;
@@ -169,6 +171,7 @@ unsafe fn spread(value: Value, pair: &mut Pair) -> Result<()> {
     const STRIDES: &[i64; MAX_NDIM] = &[0; MAX_NDIM];
     let Pair { src, dst, args: [source, _] } = pair;
     let place = (value.place.cast_mut(), Some(STRIDES)); // only read
-    // SAFETY: the caller's word; one element for all, as the strides of 0 say.
+    // SAFETY: the value is readable as long as the pair is used: one element for all, as the
+    // strides of 0 say.
     unsafe { copy::host_view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(*source) }
 }

@@ -70,7 +70,7 @@ impl Both {
     /// # Safety
     /// The tensors that were read are live.
     unsafe fn visit(&self, wide: Kind, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) {
-        // SAFETY: every element has an address in memory that the caller vouched for.
+        // SAFETY: every element of both tensors, which are live, is readable.
         unsafe { convert::side_by_side(&self.pair, wide, visit) };
     }
 
@@ -80,7 +80,7 @@ impl Both {
     /// The tensors that were read are live.
     unsafe fn equal(&self) -> bool {
         let mut same = true;
-        // SAFETY: the caller's word.
+        // SAFETY: both tensors that were read are live.
         unsafe {
             if self.floats() {
                 self.visit(Kind::FLOAT64, &mut |a, b| {
@@ -139,7 +139,7 @@ pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
     // the others: so the repeats of each tensor are compared once, in turn, instead of every pair.
     let first = Both::new(pair, equality, Repeats::First)?;
     let second = Both::new(pair, equality, Repeats::Second)?;
-    // SAFETY: the caller's word.
+    // SAFETY: both tensors are live, and both were read.
     unsafe { Ok(first.equal() && (!first.one_sided || second.equal())) }
 }
 
@@ -157,7 +157,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
     pair.host_access(&Streams::NONE)?;
     let both = Both::new(pair, Equality::Values, Repeats::Both)?;
     let mut largest = 0.0f64;
-    // SAFETY: the caller's word.
+    // SAFETY: both tensors are live, and both were read.
     unsafe {
         if !both.floats() {
             return Ok(largest_of_integers(&both));
@@ -181,7 +181,7 @@ unsafe fn largest_of_integers(both: &Both) -> f64 {
     // Signed numbers are ordered as unsigned ones after the sign bit is flipped.
     let turn = if matches!(both.kind, Kind::Int { signed: true, .. }) { 1 << 63 } else { 0u64 };
     let mut largest = 0;
-    // SAFETY: the caller's word.
+    // SAFETY: both tensors that were read are live.
     unsafe {
         both.visit(Kind::INT64, &mut |a, b| {
             for (a, b) in pairs(a, b) {

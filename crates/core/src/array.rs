@@ -53,7 +53,8 @@ impl<T: Copy, const N: usize> Deref for Array<T, N> {
 
 impl<T: Copy, const N: usize> DerefMut for Array<T, N> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above.
+        // SAFETY: the first `len` values, at most N, are written; `self` is borrowed for the
+        // change.
         unsafe { core::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), self.len) }
     }
 }
@@ -86,14 +87,14 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
 
     /// The second of each.
     pub fn second(&self) -> &[T] {
-        // SAFETY: as above.
+        // SAFETY: the first `len` values of both, at most N, are written before they are counted.
         unsafe { core::slice::from_raw_parts((&raw const self.values[1]).cast(), self.len) }
     }
 
     /// The second of each, to be changed, beside the first.
     pub fn beside(&mut self) -> (&[T], &mut [T]) {
         let [first, second] = &mut self.values;
-        // SAFETY: as above.
+        // SAFETY: the first `len` values of both are written; the two arrays are distinct.
         unsafe {
             let first = core::slice::from_raw_parts(first.as_ptr().cast(), self.len);
             (first, core::slice::from_raw_parts_mut(second.as_mut_ptr().cast(), self.len))
@@ -103,7 +104,7 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     /// Pair `i`.
     pub fn get(&self, i: usize) -> Option<(T, T)> {
         let [first, second] = &self.values;
-        // SAFETY: as above.
+        // SAFETY: pair `i` is below `len`, at most N, so both values are written.
         (i < self.len).then(|| unsafe {
             (first.get_unchecked(i).assume_init(), second.get_unchecked(i).assume_init())
         })
@@ -113,7 +114,7 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     pub fn set(&mut self, i: usize, (a, b): (T, T)) {
         if i < self.len {
             let [first, second] = &mut self.values;
-            // SAFETY: as above.
+            // SAFETY: `i` is below `len`, at most N, the size of both arrays.
             unsafe {
                 first.get_unchecked_mut(i).write(a);
                 second.get_unchecked_mut(i).write(b);

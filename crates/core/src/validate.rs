@@ -145,7 +145,7 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
 /// # Safety
 /// `tensor` is aligned and points to a live versioned struct of major 1.
 pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
-    // SAFETY: a place inside the caller's struct.
+    // SAFETY: `tensor` is a live struct of major 1, which has the member `flags`.
     let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
     // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
     let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
@@ -161,7 +161,7 @@ pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
 /// # Safety
 /// `tensor` is aligned and points to a versioned struct of any major.
 pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
-    // SAFETY: `version` is the first member in every major; the caller vouches for the pointer.
+    // SAFETY: `tensor` is aligned and readable; `version` is its first member in every major.
     let version = unsafe { (&raw const (*tensor).version).read_volatile() };
     if version.major == DLPACK_MAJOR_VERSION {
         return Ok(version);
@@ -181,7 +181,7 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
 /// `tensor` is aligned and points to a legacy or a versioned struct.
 #[cold]
 pub unsafe fn of_legacy(tensor: NonNull<DLManagedTensor>, error: Error) -> Error {
-    // SAFETY: the caller's word; both structs are larger.
+    // SAFETY: `tensor` is aligned, and readable for more bytes than a version has.
     let version = unsafe { tensor.cast::<DLPackVersion>().as_ptr().read_volatile() };
     match version {
         DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: 0..=255 } => Error::new(error.status())
@@ -240,7 +240,7 @@ impl Snapshot {
     /// not NULL, hold `ndim` values.
     pub unsafe fn read(&mut self, tensor: *const DLTensor, flags: u64, rules: Rules) -> Result<()> {
         self.managed = core::ptr::null();
-        // SAFETY: as this function's contract.
+        // SAFETY: an aligned, readable struct; arrays that are not NULL hold `ndim` values.
         unsafe { self.read_tensor(tensor, flags, rules, false) }
     }
 
@@ -253,14 +253,14 @@ impl Snapshot {
         tensor: *const DLManagedTensorVersioned,
         rules: Rules,
     ) -> Result<()> {
-        // SAFETY: the caller's; past this line the major is 1, so the layout is the one we know.
+        // SAFETY: an aligned, readable struct, which starts with the version in every major.
         let version = unsafe { check_version(tensor) }?;
         // SAFETY: the major is 1.
         let flags = unsafe { flags_of(tensor) };
         // Since 1.2 strides must be given.
         let strides_due = rules.strides_given && version.minor >= 2;
         self.managed = tensor;
-        // SAFETY: the major is 1; the rest is this function's contract.
+        // SAFETY: the major is 1, so `dl_tensor` is there; arrays not NULL hold `ndim` values.
         unsafe { self.read_tensor(&raw const (*tensor).dl_tensor, flags, rules, strides_due) }
     }
 
@@ -271,11 +271,13 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: the caller's word about the struct, `shape` and `strides`.
+        // SAFETY: an aligned, readable struct; `shape` and `strides`, if not NULL, hold `ndim`
+        // values.
         if unsafe { self.read_plain(tensor, flags, strides_due) } {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: an aligned, readable struct; `shape` and `strides`, if not NULL, hold `ndim`
+        // values.
         unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
@@ -291,13 +293,13 @@ impl Snapshot {
         flags: u64,
         strides_due: bool,
     ) -> bool {
-        // SAFETY: the caller's word.
+        // SAFETY: an aligned, readable struct; the rank is the one just read from it.
         let plain = unsafe { Plain::rank(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
         let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
         let Some(plain) = plain else { return false };
         let [shape, strides] = self.dims.room();
-        // SAFETY: as above; both arrays of ours hold more than `Sums::NDIM_MAX` values, and each
-        // that is counted has been written.
+        // SAFETY: its arrays hold `ndim` values; both arrays of ours hold more than
+        // `Sums::NDIM_MAX`, and each value that is counted has been written.
         let end = unsafe {
             let end = plain.arrays(|dim, extent, stride| {
                 shape.add(dim).write(extent);
@@ -340,7 +342,7 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
+        // SAFETY: an aligned, readable struct; it is copied once.
         let tensor = unsafe { plain::members(tensor) };
         self.data = tensor.data.cast();
         self.byte_offset = tensor.byte_offset;
@@ -368,9 +370,9 @@ impl Snapshot {
                 if rules.host_ids { device_type::check_strictly } else { device_type::check };
             check(tensor.device)?;
         }
-        // SAFETY: not NULL, aligned, and `ndim` values by the caller's word.
+        // SAFETY: aligned, and `ndim` values long; with none, nothing is read.
         unsafe { self.read_shape(tensor.shape, ndim) }?;
-        // SAFETY: as above.
+        // SAFETY: NULL, or as many values long as `shape`.
         unsafe { self.read_strides(tensor.strides, strides_due) }?;
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
@@ -406,7 +408,8 @@ impl Snapshot {
             check_array(strides, DLRS_FIELD_STRIDES)?;
             let (_, own) = self.dims.beside();
             for (dim, stride) in own.iter_mut().enumerate() {
-                // SAFETY: as in `read_shape`.
+                // SAFETY: `strides` is aligned and holds as many values as `dims`. Volatile:
+                // exactly one read.
                 *stride = unsafe { strides.add(dim).read_volatile() };
             }
             self.strides_given = true;

@@ -200,14 +200,16 @@ pub trait Backend: Sync {
     /// earlier ones may have been.
     ///
     /// # Safety
-    /// As [`Backend::copy`]; both are streams of their devices, the marks events.
+    /// As [`Backend::copy`], for each; no destination shares memory with another transfer's sides.
+    /// `own` and that of `order` are streams of their devices, the marks events.
     unsafe fn copy_after(
         &self,
         transfers: &mut dyn Transfers,
         own: Queue,
         order: &Order,
     ) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both are streams of their devices, the marks events; all sides stay allocated
+        // until the stream has completed the copies.
         unsafe {
             if order.waits {
                 self.stream_waitable(own.0, own.1)?;
@@ -272,7 +274,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::stream_sync`].
     unsafe fn host_access(&self, device: DLDevice, work: Queue, idle: bool) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the stream is NULL or one of its device.
         if idle { Ok(()) } else { unsafe { self.stream_sync(work.0, work.1) } }
     }
 
@@ -351,8 +353,8 @@ pub trait Backend: Sync {
         (producer_device, producer): Queue,
     ) -> Result<()> {
         let event = self.event_create(producer_device)?.as_ptr();
-        // SAFETY: a fresh event, and the caller's contract for the streams. Waits for a destroyed
-        // event still complete.
+        // SAFETY: a fresh event, and streams of their devices. Waits for a destroyed event still
+        // complete.
         unsafe {
             let waited = self
                 .event_record(producer_device, event, producer)
@@ -367,7 +369,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// `stream` is the device's.
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
-        // SAFETY: a fresh event; the rest is guaranteed by the caller.
+        // SAFETY: a fresh event of the device, and a stream of it.
         unsafe {
             self.stream_waitable(device, stream)?;
             let event = self.event_create(device)?.as_ptr();
@@ -384,9 +386,9 @@ pub trait Backend: Sync {
     /// Records an event of [`Backend::mark`] again on `stream`.
     ///
     /// # Safety
-    /// As [`Backend::mark`].
+    /// Both are the device's.
     unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` was made by `mark`; it and `stream` are the device's.
         unsafe {
             self.stream_waitable(device, stream)?;
             self.event_record(device, event, stream)
@@ -399,7 +401,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// As [`Backend::event_wait`].
     unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is the device's; `event` is one of this backend.
         unsafe { self.event_wait(device, event, stream) }
     }
 

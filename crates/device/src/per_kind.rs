@@ -70,7 +70,7 @@ impl<T: Copy + PartialEq> PerKind<T> {
             Some((given, table)) => self.keep(given, table)?.as_ptr(),
             None => null_mut(),
         };
-        // SAFETY: as in `get`.
+        // SAFETY: NULL or a copy, which stays and is never written again.
         let before = unsafe { slot.swap(new, AcqRel).as_ref() };
         Ok(before.map_or(null_mut(), |before| before.given))
     }
@@ -79,7 +79,7 @@ impl<T: Copy + PartialEq> PerKind<T> {
     fn keep(&self, given: *mut T, table: &T) -> Result<NonNull<Kept<T>>> {
         let mut next = self.kept.load(Acquire);
         let mut at = next;
-        // SAFETY: as in `get`.
+        // SAFETY: NULL or a copy, which stays and is never written again.
         while let Some(kept) = unsafe { at.as_ref() } {
             if kept.given == given && kept.table == *table {
                 return Ok(NonNull::from(kept));

@@ -230,7 +230,7 @@ pub struct dlrs_backend {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Plugged(pub dlrs_backend);
 
-// SAFETY: the table's functions may be called on any thread, by its contract.
+// SAFETY: a registered table says that its functions may be called on any thread.
 unsafe impl Sync for Plugged {}
 
 /// Static text of C, as far as it is UTF-8.
@@ -241,7 +241,7 @@ unsafe fn words(text: *const c_char) -> &'static str {
     if text.is_null() {
         return "";
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `text` is not NULL, so it is static and ends with NUL.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
 }
 
@@ -250,7 +250,8 @@ macro_rules! ask {
     ($table:expr, $slot:ident, $lack:ident $(, $argument:expr)*) => {{
         let Some(slot) = $table.$slot else { return unsupported(Lack::$lack) };
         let mut fault = dlrs_fault { driver_code: 0, reserved: 0, detail: null() };
-        // SAFETY: the table's contract for this slot; every place is live during the call.
+        // SAFETY: the table's function for this slot gets its own context; every place is live
+        // during the call.
         let status = unsafe { slot($table.context $(, $argument)*, &mut fault) };
         answer(status, &fault)
     }};
@@ -266,7 +267,8 @@ fn answer(status: i32, fault: &dlrs_fault) -> Result<()> {
             let error = Error::new(known).driver(fault.driver_code);
             match fault.detail.is_null() {
                 true => error,
-                // SAFETY: static text, by the contract of `dlrs_fault`.
+                // SAFETY: `dlrs_fault` holds NULL or static text that ends with NUL; it is not
+                // NULL.
                 false => error.detail_of_backend(unsafe { CStr::from_ptr(fault.detail) }),
             }
         }
@@ -294,7 +296,7 @@ fn place(side: &Side, first: *const u8) -> (*mut c_void, u64) {
 
 impl Backend for Plugged {
     fn name(&self) -> &'static str {
-        // SAFETY: static text, by the contract of `dlrs_backend`.
+        // SAFETY: the name in a `dlrs_backend` is NULL or static text that ends with NUL.
         match unsafe { words(self.0.name) } {
             "" => "registered",
             name => name,
@@ -432,7 +434,7 @@ impl Backend for Plugged {
             return unsupported(Lack::EVENTS);
         }
         let event = self.event_create(device)?.as_ptr();
-        // SAFETY: a fresh event, and the caller's word.
+        // SAFETY: a fresh event of the device, and a stream of it.
         unsafe {
             self.event_record(device, event, stream).inspect_err(|_| {
                 let _ = self.event_destroy(device, event);

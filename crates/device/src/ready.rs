@@ -24,14 +24,14 @@ impl PartialEq for Ready {
 impl Ready {
     /// Records an event after the work on the stream so far.
     pub unsafe fn record(backend: &'static dyn Backend, (device, stream): Queue) -> Result<Ready> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is a stream of `device`.
         let event = unsafe { backend.mark(device, stream)? };
         Ok(Ready { backend, device, event })
     }
 
     /// Records it again, after the work on the stream so far.
     pub unsafe fn again(&self, (device, stream): Queue) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the event is not destroyed; `stream` is a stream of its device.
         unsafe { self.backend.mark_again(device, self.event, stream) }
     }
 
@@ -46,7 +46,8 @@ impl Ready {
 
     /// Makes later work of a stream wait for it; where the stream cannot, the call waits.
     pub unsafe fn before(&self, backend: &dyn Backend, (device, stream): Queue) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the event is not destroyed; `stream` is a stream of `device`, which is
+        // `backend`'s.
         unsafe {
             let Some(event) = self.event(backend) else { return self.sync() };
             match backend.mark_wait(device, event, stream) {
@@ -58,14 +59,14 @@ impl Ready {
 
     /// Waits for it.
     pub unsafe fn sync(&self) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the event is not destroyed, and is the device's.
         unsafe { self.backend.event_sync(self.device, self.event) }
     }
 
     /// Whether it has completed. A device error counts as completion: nothing is in use after it;
     /// an error because of a capture does not. Without event_query the call waits.
     pub unsafe fn is_over(&self) -> bool {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the event is not destroyed, and is the device's.
         let answer = unsafe {
             match self.backend.event_query(self.device, self.event) {
                 Err(error) if matches!(error.status(), DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) => {
@@ -83,7 +84,7 @@ impl Ready {
     /// Destroys the event; pending waits for it are not affected. If the driver fails, at the end
     /// of the process or after a fork, it is leaked.
     pub unsafe fn end(self) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the event is not destroyed yet, and is the device's.
         let _ = unsafe { self.backend.event_destroy(self.device, self.event) };
     }
 }

@@ -52,13 +52,14 @@ impl Backend for Gpu {
     ) -> Result<()> {
         let memory = self.memory(device.device_type).unwrap_or(Memory::Device);
         let _here = self.enter(device, stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `data` came from `alloc` on this device, and was not freed yet.
         unsafe { self.0.free(memory, data, stream) }
     }
 
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
         let here = &self.enter(device, stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both sides stay allocated until the stream has completed the copy; they share no
+        // element.
         unsafe { self.carry_out(transfer, here, stream, None) }
     }
 
@@ -68,7 +69,8 @@ impl Backend for Gpu {
         own: Queue,
         order: &Order,
     ) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `own` and the order's are streams of their devices, the marks events; all sides
+        // stay allocated until the stream has completed the copies.
         unsafe {
             let here = self.enter_after(own, order)?;
             self.carry_out_all(transfers, &here, own.1, order.waits)
@@ -93,14 +95,14 @@ impl Backend for Gpu {
 
     unsafe fn host_register(&self, data: NonNull<c_void>, nbytes: u64) -> Result<()> {
         let _here = self.0.enter(None, null_mut())?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `nbytes` bytes at `data` stay allocated until they are unregistered.
         unsafe { self.0.register(data, size(nbytes)?) }
     }
 
     unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {
         let _here = self.0.enter(None, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `data` is registered.
         unsafe { self.0.host_unregister(data.as_ptr()) }
     }
 
@@ -127,7 +129,7 @@ impl Backend for Gpu {
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
         let shared = !managed || self.0.shares_managed(here.ordinal)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is NULL or a stream of the current device.
         unsafe {
             match shared {
                 true if idle => {}
@@ -151,7 +153,7 @@ impl Backend for Gpu {
     unsafe fn stream_destroy(&self, device: DLDevice, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` was made by `stream_create` on the current device, and is not destroyed.
         unsafe { self.0.stream_destroy(stream) }
     }
 
@@ -159,7 +161,7 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is NULL or a stream of the current device.
         unsafe { self.0.stream_sync(stream)? };
         self.0.works();
         Ok(())
@@ -174,7 +176,7 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is NULL or a stream of the current device.
         done(unsafe { self.0.stream_query(stream) })
     }
 
@@ -190,60 +192,62 @@ impl Backend for Gpu {
         // Drivers destroy an event in any context.
         self.0.ready()?;
         let _here = self.enter(device, null_mut());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` is an event of the device that is not destroyed.
         unsafe { self.0.event_destroy(event) }
     }
 
     unsafe fn event_record(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` and `stream` are of the current device, and not destroyed.
         unsafe { self.0.event_record(event, stream) }
     }
 
     unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is of the current device; `event` is one of this driver, and not
+        // destroyed.
         unsafe { self.0.stream_wait(stream, event, 0) }
     }
 
     unsafe fn stream_wait(&self, consumer: Queue, producer: Queue) -> Result<()> {
         let order = Order { after: Some(producer), marks: [None; 2], waits: false };
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both are streams of their devices; there are no marks.
         unsafe { self.enter_after(consumer, &order).map(|_| ()) }
     }
 
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: guaranteed by the caller; the stream's context is current.
+        // SAFETY: `stream` is of the device, whose context is current.
         unsafe { self.0.event_at(stream) }.map(NonNull::as_ptr)
     }
 
     unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` was made by `mark`; it and `stream` are of the current device.
         unsafe { self.0.event_record(event, stream) }
     }
 
     unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         let captured = self.0.capturing(stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `stream` is of the current device; `event` is one of this driver, and not
+        // destroyed.
         unsafe { self.wait_for(event, stream, captured) }
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
         let _here = self.enter(device, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` is an event of the device that is not destroyed.
         unsafe { self.0.event_sync(event) }
     }
 
     unsafe fn event_query(&self, device: DLDevice, event: Event) -> Result<bool> {
         let _here = self.enter(device, null_mut())?;
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` is an event of the device that is not destroyed.
         done(unsafe { self.0.event_query(event) })
     }
 }

@@ -33,7 +33,8 @@ impl Driver {
     /// Both sides stay allocated until the stream has completed the work.
     unsafe fn dense(&self, dst: *mut u8, src: *const u8, n: usize, stream: Ptr) -> Result<()> {
         let (dst, src): (Ptr, *const c_void) = (dst.cast(), src.cast());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `n` bytes at `src` and at `dst` stay allocated until the stream has completed the
+        // copy.
         unsafe {
             match self.vendor() {
                 Vendor::Cuda => self.cu_copy(dst, src, n, stream),
@@ -53,7 +54,8 @@ impl Driver {
         };
         let (dst, src): (Ptr, *const c_void) = (plan.dst.cast(), plan.src.cast());
         let stream = place.stream;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `n` bytes at `src` and at `dst` stay allocated until the stream has completed the
+        // copy; `far.ends` names the devices of both.
         let done = unsafe {
             match self.vendor() {
                 Vendor::Cuda => {
@@ -75,7 +77,8 @@ impl Driver {
     /// # Safety
     /// As [`Driver::dense`].
     unsafe fn peer_rows(&self, copy: &Pitched, far: Far, place: &Place) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the rows of both sides stay allocated until the stream has completed the copy;
+        // `far.ends` names the contexts of both.
         unsafe {
             if self.vendor() == Vendor::Rocm {
                 return self.pitched(copy, place.stream);
@@ -92,7 +95,7 @@ impl Driver {
     unsafe fn pitched(&self, copy: &Pitched, stream: Ptr) -> Result<()> {
         let Pitched { src, src_pitch, dst, dst_pitch, width, height } = *copy;
         let kind = rocm::BY_ADDRESS;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the rows of both sides stay allocated until the stream has completed the copy.
         unsafe {
             match self.vendor() {
                 Vendor::Cuda => self.cu_copy_2d(&copy.into(), stream),
@@ -156,7 +159,8 @@ impl Driver {
     /// # Safety
     /// As [`Driver::dense`]; the plan is simplified.
     pub(super) unsafe fn on_device(&self, plan: &Plan, place: &Place) -> Result<()> {
-        // SAFETY: guaranteed by the caller, for all of this function.
+        // SAFETY: both sides of the plan stay allocated until the stream has completed the work, in
+        // all branches; the plan is simplified.
         unsafe {
             if let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) {
                 return self.dense(plan.dst, plan.src, nbytes, place.stream);
@@ -270,7 +274,8 @@ impl Gpu {
             // The device of the other side copies faster.
             return unsupported(Lack::COPIES);
         }
-        // SAFETY: guaranteed by the caller, for all of this function.
+        // SAFETY: both sides stay allocated until the stream has completed the work, in all
+        // branches, and share no element; `stream` is of the current device.
         unsafe {
             let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) else {
                 return match far {
@@ -327,7 +332,8 @@ impl Gpu {
         stream: Stream,
     ) -> Result<()> {
         let place = &Place { here, stream, host: false };
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both sides stay allocated until the stream has completed the work; one is on the
+        // device `far`, the other on the current one.
         unsafe {
             if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
                 match self.0.peer_rows(&copy, far, place).map_err(without_peers) {
@@ -362,7 +368,8 @@ impl Gpu {
         let Transfer { plan, src, dst, .. } = transfer;
         let src = self.reach_by_kernels(src, plan.src, reach.0)?;
         let dst = self.reach_by_kernels(dst, plan.dst, reach.1)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both sides stay allocated until the stream has completed the work, and share no
+        // element.
         unsafe {
             if (src, dst) == (Reach::Direct, Reach::Direct) {
                 let device =
@@ -403,7 +410,8 @@ impl Gpu {
             _ => return unsupported(Lack::COPIES),
         };
         self.0.not_capturing(stream)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: a simplified plan of bytes; `reach` tells which side is host memory, and the
+        // other stays allocated until the stream has completed the work.
         unsafe { self.0.through_host(here, plan, stream, up, parallel) }
     }
 }

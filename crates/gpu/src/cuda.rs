@@ -34,7 +34,7 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     match device.context.compare_exchange(null_mut(), context, AcqRel, Acquire) {
         Ok(_) => Ok(context),
         Err(known) => {
-            // SAFETY: retained above; the reference of another thread remains.
+            // SAFETY: retained by this call; the reference of another thread remains.
             let _ = unsafe { driver.cu_primary_release(handle) };
             Ok(known)
         }

@@ -75,7 +75,7 @@ macro_rules! functions {
             #[inline(never)]
             pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
                 let address = self.symbol(Function::$method)?;
-                // SAFETY: the vendor's function of that name; the rest is guaranteed by the caller.
+                // SAFETY: the vendor's function of that name, of this type, in a ready driver.
                 self.check(unsafe {
                     let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
                     call($($argument),*)
@@ -383,7 +383,7 @@ impl Driver {
 /// Loading the libraries has no harmful effects.
 pub unsafe fn find(names: &Names) -> Option<Library> {
     let text = |name: &&CStr| name.as_ptr();
-    // SAFETY: C strings; the rest is guaranteed by the caller.
+    // SAFETY: C strings; loading the libraries has no harmful effects.
     unsafe {
         let loaded = names.loaded.iter().find_map(|name| platform::library_loaded(text(name)));
         loaded.or_else(|| names.opened.iter().find_map(|name| platform::library_open(text(name))))

@@ -41,7 +41,7 @@ pub fn of(device_type: DeviceCode) -> Option<&'static dyn Backend> {
 /// # Safety
 /// `path` is NULL or a string that is never freed.
 pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Option<Result<()>> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: `path` is NULL or a string that is never freed.
     vendor(device_type).map(|gpu| match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),
         false => Err(Error::new(DLRS_BAD_ARG)

@@ -31,8 +31,8 @@ impl Driver {
             let function = self.function(device, launch.kernel)?;
             let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
             let mut argument: Ptr = (&raw mut launch.args).cast();
-            // SAFETY: a kernel of this library and its only argument; the rest is guaranteed by the
-            // caller.
+            // SAFETY: a kernel of this library and its only argument; the device can access both
+            // sides, which stay allocated until the stream has completed the work.
             unsafe {
                 let arguments = &raw mut argument;
                 let stream = place.stream;

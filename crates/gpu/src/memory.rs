@@ -65,7 +65,7 @@ impl Driver {
         if data.addr().get() as u64 & align_bytes.wrapping_sub(1) == 0 {
             return Ok(data);
         }
-        // SAFETY: allocated above.
+        // SAFETY: allocated here, of this kind, for this stream.
         let _ = unsafe { self.free(memory, data, stream) };
         let error = Error::new(DLRS_MISALIGNED).value(align_bytes as i64);
         Err(error.detail("the driver does not allocate with this alignment"))
@@ -77,7 +77,8 @@ impl Driver {
     /// It came from [`Driver::alloc`], on the current device.
     pub unsafe fn free(&self, memory: Memory, data: NonNull<c_void>, stream: Ptr) -> Result<()> {
         let data = data.as_ptr();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `data` is of this kind, from `alloc` on the current device, and was not freed
+        // yet.
         unsafe {
             if !stream.is_null() {
                 self.not_capturing(stream)?;
@@ -130,7 +131,8 @@ impl Driver {
         stream: Ptr,
     ) -> Result<()> {
         let _relaxed = self.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `data` came from `scratch` for this stream of the current context, and was not
+        // freed yet.
         unsafe {
             if pooled {
                 return self.mem_free_async(data.as_ptr(), stream);
@@ -209,7 +211,7 @@ impl Driver {
     /// It stays allocated until it is unregistered.
     pub unsafe fn register(&self, data: NonNull<c_void>, nbytes: usize) -> Result<()> {
         let _relaxed = self.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `nbytes` bytes at `data` stay allocated until they are unregistered.
         unsafe { self.host_register(data.as_ptr(), nbytes, PORTABLE) }
     }
 }

@@ -35,7 +35,7 @@ impl Driver {
     /// `stream` is one.
     pub(super) unsafe fn event_at(&self, stream: Stream) -> Result<NonNull<c_void>> {
         let mut event = null_mut();
-        // SAFETY: a valid output pointer, and the caller's contract.
+        // SAFETY: a valid output pointer; `stream` is a stream of the current context.
         unsafe {
             self.event_create(&mut event, DISABLE_TIMING)?;
             let event = given(event)?;
@@ -58,7 +58,7 @@ impl Gpu {
         if is_legacy(producer) || is_legacy(own) {
             driver.not_capturing(producer)?;
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `producer` is a stream of the current context.
         Ok(Mark { driver, event: unsafe { driver.event_at(producer)? } })
     }
 
@@ -74,11 +74,11 @@ impl Gpu {
         captured: bool,
     ) -> Result<()> {
         if !captured {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: `event` is not destroyed; `stream` is a stream of the current context.
             return unsafe { self.0.stream_wait(stream, event, 0) };
         }
         let _relaxed = self.0.relaxed();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `event` is an event of this driver that is not destroyed.
         match done(unsafe { self.0.event_query(event) })? {
             true => Ok(()),
             false => Err(Error::new(DLRS_CAPTURING).detail(UNREADY)),
@@ -97,7 +97,7 @@ impl Gpu {
             // Default streams belong to the context that was current before.
             Some((device, producer)) => {
                 let _there = self.enter(device, producer)?;
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: `producer` is a stream of `device`, which is current.
                 Some(unsafe { self.marked(producer, own.1)? })
             }
             None => None,
@@ -109,7 +109,8 @@ impl Gpu {
         if marks.iter().any(Option::is_some) {
             let captured = !waits && self.0.capturing(own.1)?;
             for &mark in marks.iter().flatten() {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: `mark` is an event that is not destroyed; `own.1` is a stream of the
+                // current device.
                 unsafe { self.wait_for(mark, own.1, captured)? };
             }
         }
@@ -121,7 +122,8 @@ impl Gpu {
         if default || graph(own.1) && self.0.capturing(own.1)? {
             return Ok(here);
         }
-        // SAFETY: guaranteed by the caller; a mark of this driver.
+        // SAFETY: `own.1` is a stream of the current device, and so is `producer` without an early
+        // mark, which is an event of this driver.
         unsafe {
             let mark = match early {
                 Some(mark) => mark,

@@ -33,8 +33,8 @@ impl Driver {
             DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;
-        // SAFETY: the memory holds the elements, and is freed after the stream's work; the rest is
-        // guaranteed by the caller.
+        // SAFETY: the memory holds the elements, and is freed after the stream's work, until which
+        // both sides of the plan stay allocated.
         unsafe {
             let done = self.by_way_of(memory.0, &order, far, place);
             let freed = self.free_scratch(memory, place.stream);
@@ -53,7 +53,8 @@ impl Driver {
         place: &Place,
     ) -> Result<()> {
         let (near, whole) = pieces::through(order, memory.as_ptr().cast());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the memory holds the elements of `order`; both sides of it stay allocated until
+        // the stream has completed the work.
         unsafe {
             if far.writes {
                 self.on_device(&near, place)?;

@@ -45,8 +45,8 @@ impl Driver {
         let (mut attributes, first, mut failed) = (CopyAttributes::IN_ORDER, 0, 0);
         let (dst, src, nbytes) = (runs.dst.as_ptr(), runs.src.as_ptr(), runs.nbytes.as_ptr());
         let n = runs.nbytes.len();
-        // SAFETY: arrays of `n`, and one set of attributes, from the first copy on; the rest is
-        // guaranteed by the caller.
+        // SAFETY: arrays of `n`, and one set of attributes, from the first copy on; all sides stay
+        // allocated until the stream has completed the work, and no destination is another copy's.
         unsafe {
             self.cu_copy_batch(dst, src, nbytes, n, &mut attributes, &first, 1, &mut failed, stream)
         }
@@ -76,11 +76,13 @@ impl Gpu {
                 runs.first = at;
             }
             let gathered = together.then_some(&mut runs);
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: both sides of the transfer stay allocated until `stream`, of the current
+            // device, has completed it.
             let done = unsafe { self.carry_out(transfers.current(), here, stream, gathered) };
             let mut more = done.is_ok() && transfers.go_to(at.wrapping_add(1));
             if !runs.nbytes.is_empty() && (!more || runs.nbytes.len() == RUNS_MOST) {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: all sides stay allocated until the stream has completed the work; no
+                // destination shares memory with another transfer's sides.
                 let sent = unsafe { self.0.dense_all(&runs, stream) };
                 let first = runs.first;
                 runs = Runs::new();

@@ -242,7 +242,8 @@ impl Team<'_> {
             (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
             back.simplify();
         }
-        // SAFETY: the buffer is large enough; the rest is guaranteed by the caller.
+        // SAFETY: this thread owns the buffer, which has room for the piece; the host's side is
+        // allocated, and the device's stays so until the stream has completed the work.
         unsafe {
             let enqueued = if self.up {
                 cpu::copy(&mut into, &Parallel::ALONE)?;
@@ -273,8 +274,8 @@ impl Team<'_> {
             };
         }
         while let Some((piece, most)) = self.piece() {
-            // SAFETY: guaranteed by the caller; a plan from a buffer is executed after the device
-            // has filled the buffer.
+            // SAFETY: both sides are allocated, and the buffers this thread's; a plan from a buffer
+            // is executed after the device has filled the buffer.
             pieces::each(&piece, most, |part| unsafe {
                 let (buffer, other) = buffers.turn().map_err(or_another_way)?;
                 let Some(back) = self.bring(part, buffer, here)? else { return Ok(()) };
@@ -289,14 +290,15 @@ impl Team<'_> {
         for buffer in buffers.pair.iter_mut().flatten() {
             buffer.wait(self.driver)?;
         }
-        // SAFETY: as above.
+        // SAFETY: the host's side is allocated; the device has filled this thread's buffers: both
+        // were waited for.
         unsafe { cpu::copy(&mut empty, &Parallel::ALONE) }
     }
 
     /// [`Team::work`] number `i`, on any thread; an error ends the work of all threads.
     unsafe extern "C" fn body(team: *mut c_void, i: usize) {
-        // SAFETY: `through_host` made it from a Team, which outlives the threads; the rest is the
-        // contract of its caller.
+        // SAFETY: `through_host` made it from a Team, which outlives the threads, as the host's
+        // side does; the device's stays allocated until the stream has completed the work.
         unsafe {
             let team = &*team.cast::<Team>();
             let done = match team.driver.enter_beside(team.here) {
@@ -354,8 +356,8 @@ impl Driver {
         let in_parts = if alone > 0 { in_parts } else { 0..0 };
         let team = Team { driver, here, stream, up, turn, pieces, in_parts, next, failed, failure };
         let context = (&raw const team).cast_mut().cast();
-        // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
-        // one of them only; the rest is guaranteed by the caller.
+        // SAFETY: the team outlives the call, its shared members are atomic or written by one
+        // thread only; the device's side stays allocated until the stream has completed the work.
         unsafe {
             if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context)? {
                 Team::body(context, 0);

@@ -121,10 +121,11 @@ const GROUP: usize = 1024;
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
     let (packed, runs) = match *bits {
-        // SAFETY: all bytes of the items are the caller's.
+        // SAFETY: the rows are readable and the bytes writable, with those behind them; the
+        // processor has the level's instructions.
         Bits::Unpack(packed) => return unsafe { unpack::<V>(packed.joined()) },
         Bits::Copy(runs) => (None, runs),
-        // SAFETY: the caller has the level's instructions.
+        // SAFETY: the processor has the level's instructions.
         Bits::Pack(packed, runs) => unsafe {
             (Some((packed, regroup::<V>(packed.field, 8), halves::<V>(packed.field))), runs)
         },
@@ -134,7 +135,8 @@ pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
     while i < runs.n {
         let rows = most.min(runs.n - i);
         let (src, dst) = (runs.src.by(runs.by_src * i as i64), runs.dst.by(runs.by_dst * i as i64));
-        // SAFETY: as above, for some of the rows.
+        // SAFETY: these rows' bytes are readable or writable, and the processor has the level's
+        // instructions.
         unsafe {
             if let Some((packed, index, halves)) = packed {
                 let packed = packed.part((8 * i * packed.n) as i64, rows);
@@ -154,7 +156,7 @@ unsafe fn copy_all<V: Vector>(runs: &Runs) {
     let whole = odd & 7 == 0 && bytes >= 16;
     let (mut src, mut dst, mut i) = (src, dst, 0);
     while i < n {
-        // SAFETY: one of the caller's items.
+        // SAFETY: one item, whose bytes are readable at `src` and writable at `dst`.
         unsafe {
             ahead_of::<V>(src, ahead, width);
             if whole {
@@ -223,7 +225,7 @@ unsafe fn write(at: Bit, n: usize, value: u8) {
 /// Copies whole bytes.
 #[inline(always)]
 unsafe fn move_bytes<V: Vector>(to: *mut u8, from: *const u8, bytes: usize, stream: bool) {
-    // SAFETY: the caller's bytes.
+    // SAFETY: `bytes` bytes are readable at `from` and writable at `to`, without overlap.
     unsafe {
         if stream && (to as usize | bytes).is_multiple_of(LINE) {
             let mut at = 0;
@@ -245,7 +247,7 @@ unsafe fn copy<V: Vector>(dst: Bit, src: Bit, n: usize, stream: bool) {
     let head = (dst.shift().wrapping_neg() & 7).min(n);
     let (bytes, tail) = ((n - head) / 8, (n - head) % 8);
     let (to, from) = (dst.by(head as i64), src.by(head as i64));
-    // SAFETY: head, whole bytes and tail make up the caller's run.
+    // SAFETY: head, whole bytes and tail make up the run, readable and writable.
     unsafe {
         edge(dst, src, head);
         if from.shift() > 0 {
@@ -262,7 +264,7 @@ unsafe fn copy<V: Vector>(dst: Bit, src: Bit, n: usize, stream: bool) {
 #[inline(never)]
 unsafe fn edge(dst: Bit, src: Bit, n: usize) {
     if n > 0 {
-        // SAFETY: the caller's bits.
+        // SAFETY: the bytes of `n` bits are readable at `src`, and readable and writable at `dst`.
         unsafe { write(dst, n, read(src, n)) };
     }
 }
@@ -273,10 +275,10 @@ unsafe fn edge(dst: Bit, src: Bit, n: usize) {
 unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: usize) {
     let word = |at: usize| {
         let from = from.wrapping_add(at).cast::<u64>();
-        // SAFETY: the caller's bytes.
+        // SAFETY: nine bytes are readable from `at` on.
         let [low, high] = unsafe { [from.read_unaligned(), from.byte_add(1).read_unaligned()] };
         let made = u64::from_le(low) >> shift | u64::from_le(high) << (8 - shift);
-        // SAFETY: the caller's bytes.
+        // SAFETY: eight bytes are writable from `at` on.
         unsafe { to.wrapping_add(at).cast::<u64>().write_unaligned(made.to_le()) }
     };
     let mut i = 0;
@@ -311,7 +313,7 @@ unsafe fn zero(dst: Bit, n: usize) {
     let head = (dst.shift().wrapping_neg() & 7).min(n);
     let (bytes, tail) = ((n - head) / 8, (n - head) % 8);
     let to = dst.by(head as i64);
-    // SAFETY: head, whole bytes and tail make up the caller's run.
+    // SAFETY: head, whole bytes and tail make up the run, which is writable.
     unsafe {
         if head > 0 {
             write(dst, head, 0);
@@ -355,7 +357,7 @@ unsafe fn regroup<V: Vector>(to: usize, from: usize) -> V {
 #[inline(always)]
 unsafe fn halves<V: Vector>(width: usize) -> [V; 3] {
     let (two, one) = (low(2 * width) * 0x1_0000_0001, low(width) * 0x0001_0001_0001_0001);
-    // SAFETY: the caller's.
+    // SAFETY: the processor has the level's instructions.
     unsafe { [all(low(4 * width)), all(two), all(one)] }
 }
 
@@ -367,8 +369,8 @@ unsafe fn unpack<V: Vector>(packed: Packed) {
     let apart = (V::WINDOW / 8 * field) as isize;
     let offsets = [0, apart, 2 * apart, 3 * apart];
     let (mut at, mut to, mut i) = (packed.packed, packed.bytes, 0);
-    // SAFETY: the caller's rows, and the bytes behind them that may be read and written: they are
-    // the next row's, which is unpacked later.
+    // SAFETY: the rows are readable and the bytes writable, and those behind them that may be
+    // accessed: they are the next row's, which is unpacked later.
     unsafe {
         let index = regroup::<V>(8, field);
         let [half, quarter, eighth] = halves::<V>(field);
@@ -396,7 +398,8 @@ unsafe fn unpack<V: Vector>(packed: Packed) {
 unsafe fn pack<V: Vector>(packed: Packed, index: V, [half, quarter, eighth]: [V; 3]) {
     let Packed { field, n, .. } = packed;
     let (mut at, mut from, mut i) = (packed.packed, packed.bytes, 0);
-    // SAFETY: as above.
+    // SAFETY: the rows' bytes are readable, and the packed ones writable, with the bytes behind
+    // them; the processor has the level's instructions.
     unsafe {
         while i < packed.rows {
             let (mut to, mut j) = (at.byte(), 0);

@@ -52,7 +52,7 @@ fn each_row(
 unsafe fn whole<T: Copy>(_: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
     each_row(loops, src, dst, |line, mut src, mut dst| {
         let Loop { mut n, src: ss, dst: ds } = line;
-        // SAFETY: the caller's items.
+        // SAFETY: item `i` from `at` on is one of the line, so readable.
         let load = |at: *const u8, i: isize| unsafe {
             at.wrapping_offset(i.wrapping_mul(ss)).cast::<T>().read_unaligned()
         };
@@ -61,7 +61,7 @@ unsafe fn whole<T: Copy>(_: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *
                 let low = [load(src, 0), load(src, 1), load(src, 2), load(src, 3)];
                 let next = src.wrapping_offset(ss.wrapping_mul(4));
                 let high = [load(next, 0), load(next, 1), load(next, 2), load(next, 3)];
-                // SAFETY: the caller's items.
+                // SAFETY: the next eight items are neighbours in the destination, and writable.
                 unsafe { dst.cast::<[[T; 4]; 2]>().write_unaligned([low, high]) };
                 src = next.wrapping_offset(ss.wrapping_mul(4));
                 dst = dst.wrapping_add(8 * size_of::<T>());
@@ -69,7 +69,7 @@ unsafe fn whole<T: Copy>(_: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *
             }
         }
         each(Loop { n, ..line }, src, dst, |src, dst| {
-            // SAFETY: the caller's items.
+            // SAFETY: one item, readable at `src` and writable at `dst`.
             unsafe { dst.cast::<T>().write_unaligned(load(src, 0)) }
         });
     });
@@ -80,7 +80,7 @@ unsafe fn halves<T: Copy>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, d
     let second = bytes - size_of::<T>();
     each_row(loops, src, dst, |line, src, dst| {
         each(line, src, dst, |src, dst| {
-            // SAFETY: the caller's items.
+            // SAFETY: one item of at least a `T` is readable at `src` and writable at `dst`.
             unsafe {
                 let low = src.cast::<T>().read_unaligned();
                 let high = src.wrapping_add(second).cast::<T>().read_unaligned();
@@ -94,7 +94,8 @@ unsafe fn halves<T: Copy>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, d
 /// Items of 64 bytes and more.
 unsafe fn long(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
     each_row(loops, src, dst, |line, src, dst| {
-        // SAFETY: the caller's items.
+        // SAFETY: one item of `bytes` bytes is readable at `src` and writable at `dst`, without
+        // overlap.
         each(line, src, dst, |src, dst| unsafe { copy_nonoverlapping(src, dst, bytes) });
     });
 }
@@ -118,6 +119,6 @@ pub unsafe fn items(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *m
         32..64 => halves::<[u64; 4]>,
         _ => long,
     };
-    // SAFETY: the caller's items.
+    // SAFETY: the items of the inner loops are readable and writable, of a size that `copy` is for.
     each(loops[0], src, dst, |src, dst| unsafe { copy(bytes, loops, src, dst) });
 }

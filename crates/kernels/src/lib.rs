@@ -58,25 +58,29 @@ macro_rules! wrappers {
                 how: &transpose::How,
                 space: crate::Space,
             ) {
-                // SAFETY: the caller's matrix; the level's instructions.
+                // SAFETY: the matrix is readable or writable on its sides; the processor has the
+                // level's instructions.
                 unsafe { transpose::any(&MICRO_KERNELS, item, matrix, how, space) }
             }
 
             $(#[$features])?
             unsafe fn wide(item: usize, block: &tile::Block) {
-                // SAFETY: the caller's block; the level's instructions.
+                // SAFETY: the block is readable or writable on its sides; the processor has the
+                // level's instructions.
                 unsafe { tile::wide::<$bytes, $wide>(item, block) }
             }
 
             $(#[$features])?
             unsafe fn leave(leave: &tile::Leave) {
-                // SAFETY: the caller's rows; the level's instructions.
+                // SAFETY: the rows are in the stage and their destinations writable; the processor
+                // has the level's instructions.
                 unsafe { tile::leave::<$wide>(leave) }
             }
 
             $(#[$features])?
             unsafe fn put(writer: &mut rows::Writer, to: *mut u8, from: *const u8, n: usize) {
-                // SAFETY: the caller's bytes; the level's instructions.
+                // SAFETY: `n` bytes are readable at `from` and writable at `to`; the processor has
+                // the level's instructions.
                 unsafe { writer.put::<$wide>(to, from, n) }
             }
 
@@ -90,26 +94,30 @@ macro_rules! wrappers {
                 stream: bool,
             ) {
                 const PER_LINE: usize = crate::LINE / <$shuffle as Vector>::BYTES;
-                // SAFETY: the caller's program; the level's instructions.
+                // SAFETY: `n` periods are readable and writable; the processor has the level's
+                // instructions.
                 unsafe { shuffle::run::<$shuffle, PER_LINE>(program, src, dst, n, stream) }
             }
 
             $(#[$features])?
             pub(super) unsafe fn fill(fill: &rows::Fill) {
-                // SAFETY: the caller's rows; the level's instructions.
+                // SAFETY: the items are readable and the rows writable; the processor has the
+                // level's instructions.
                 unsafe { rows::fill::<$rows>(fill) }
             }
 
             $(#[$features])?
             pub(super) unsafe fn rows(rows: &rows::Rows) {
-                // SAFETY: the caller's rows; the level's instructions.
+                // SAFETY: the runs are readable and writable; the processor has the level's
+                // instructions.
                 unsafe { rows::copy::<$rows>(rows) }
             }
 
             $(#[$features])?
             $(#[$more])?
             pub(super) unsafe fn bits(bits: &bits::Bits) {
-                // SAFETY: the caller's items; the level's instructions.
+                // SAFETY: the items are readable and writable; the processor has the level's
+                // instructions.
                 unsafe { bits::run::<$shuffle>(bits) }
             }
         }

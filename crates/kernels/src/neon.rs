@@ -21,19 +21,19 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller's bytes.
+        // SAFETY: 16 bytes are readable at `at`.
         Neon(unsafe { vld1q_u8(at) })
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller's bytes.
+        // SAFETY: 16 bytes are writable at `at`.
         unsafe { vst1q_u8(at, self.0) }
     }
 
     #[inline(always)]
     unsafe fn stream(self, at: *mut u8) {
-        // SAFETY: the caller's bytes.
+        // SAFETY: 16 bytes are writable at `at`.
         unsafe { self.store(at) }
     }
 
@@ -112,7 +112,7 @@ impl Vector for Neon {
 }
 
 unsafe fn narrow(item: usize, block: &tile::Block) {
-    // SAFETY: the caller's block; the target's instructions.
+    // SAFETY: the block's elements are readable or writable; the target has the instructions.
     unsafe { tile::narrow::<Neon>(item, block) }
 }
 

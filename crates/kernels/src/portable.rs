@@ -19,7 +19,8 @@ impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
         let (mut to, mut i) = (Emulated([0; BYTES]), 0);
         while i < BYTES / N {
             let part: *mut u8 = (&raw mut to.0).cast::<u8>().wrapping_add(i * N);
-            // SAFETY: the caller's `N` bytes, to part `i` of as many as there are.
+            // SAFETY: `N` bytes are readable at `place(i)`; part `i` is one of as many as there
+            // are.
             unsafe { part.cast::<[u8; N]>().write(place(i).cast::<[u8; N]>().read()) };
             i += 1;
         }
@@ -33,7 +34,7 @@ impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
         while i < BYTES / 8 {
             let at = (&raw mut to.0).cast::<[u8; 8]>().wrapping_add(i);
             let by = other.0.as_ptr().cast::<[u8; 8]>().wrapping_add(i);
-            // SAFETY: word `i` of vectors.
+            // SAFETY: word `i` of both vectors, below `BYTES / 8`.
             unsafe {
                 let word = rule(u64::from_le_bytes(*at), u64::from_le_bytes(*by));
                 *at = word.to_le_bytes();
@@ -46,7 +47,7 @@ impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
     /// Byte `i`.
     #[inline(always)]
     unsafe fn byte(&self, i: usize) -> u8 {
-        // SAFETY: the caller counts no further than `BYTES`.
+        // SAFETY: `i` is below `BYTES`.
         unsafe { *self.0.get_unchecked(i) }
     }
 }
@@ -57,13 +58,13 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller's bytes.
+        // SAFETY: `BYTES` bytes are readable at `at`.
         Emulated(unsafe { at.cast::<[u8; BYTES]>().read() })
     }
 
     #[inline(always)]
     unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self {
-        // SAFETY: the caller's lanes, and an offset of each.
+        // SAFETY: 16 bytes are readable at each offset, and `rows` has one for each lane.
         unsafe { Self::parts::<16>(|lane| at.wrapping_offset(*rows.add(lane * apart))) }
     }
 
@@ -72,7 +73,7 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
         let (mut all, mut i) = ([Emulated([0; BYTES]); 4], 0);
         while i < BYTES / 16 {
             let at = at.wrapping_add(16 * i);
-            // SAFETY: the caller's lanes; at most 4 are a vector.
+            // SAFETY: 16 bytes are readable for each lane; a vector has at most 4 lanes.
             unsafe { *all.get_unchecked_mut(i) = Self::load_lanes(at, rows, apart) };
             i += 1;
         }
@@ -81,13 +82,13 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
 
     #[inline(always)]
     unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-        // SAFETY: the caller's windows, and an offset of each.
+        // SAFETY: a window is readable at each offset, and there are as many offsets as windows.
         unsafe { Self::parts::<WINDOW>(|i| at.wrapping_offset(*offsets.add(i))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller's bytes.
+        // SAFETY: `BYTES` bytes are writable at `at`.
         unsafe { at.cast::<[u8; BYTES]>().write(self.0) }
     }
 
@@ -96,7 +97,7 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
         if CHECKED {
             assert!((at as usize).is_multiple_of(BYTES), "a streaming store that is not aligned");
         }
-        // SAFETY: the caller's bytes.
+        // SAFETY: `BYTES` bytes are writable at `at`.
         unsafe { self.store(at) }
     }
 
@@ -223,7 +224,7 @@ mod of_tests {
     type Two = Emulated<32, 16>;
     type Four = Emulated<64, 64>;
     unsafe fn narrow(item: usize, block: &tile::Block) {
-        // SAFETY: the caller's block.
+        // SAFETY: the block's elements are readable or writable.
         unsafe { tile::narrow::<One>(item, block) }
     }
 

@@ -73,7 +73,8 @@ impl<T: Copy, const N: usize> List<T, N> {
 
     #[inline(always)]
     fn all_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above.
+        // SAFETY: `push` has written the first `len`, at most `N`; `self` is borrowed for the
+        // change.
         unsafe { core::slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) }
     }
 }

@@ -53,8 +53,8 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
                 let piece = if bytes - at < 2 * step { bytes - at } else { step };
                 let next = from.wrapping_offset(soon).wrapping_add(at);
                 let mut line = 0;
-                // SAFETY: a part of the caller's run, or all of it; a prefetch has no effect on
-                // memory.
+                // SAFETY: a part of a run, or all of it, readable and writable; a prefetch has no
+                // effect on memory.
                 unsafe {
                     while line < lines.min(piece) {
                         V::prefetch_near(next.wrapping_add(line));
@@ -71,7 +71,7 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
         }
         i += 1;
     }
-    // SAFETY: the pending bytes belong to the caller's runs.
+    // SAFETY: the pending bytes are of the last run, which is writable.
     unsafe {
         if rows.stream {
             writer.flush();
@@ -88,7 +88,7 @@ unsafe fn put<V: Vector>(
     from: *const u8,
     n: usize,
 ) {
-    // SAFETY: the caller's bytes.
+    // SAFETY: `n` bytes are readable at `from` and writable at `to`, without overlap.
     unsafe {
         if stream {
             writer.put::<V>(to, from, n);
@@ -103,7 +103,7 @@ unsafe fn put<V: Vector>(
 /// Copies 16 bytes or more by vectors, the last of which overlaps the previous one.
 #[inline(always)]
 pub(crate) unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: the caller's run, of 16 bytes at least; no part reaches beyond it.
+    // SAFETY: `bytes` bytes, 16 at least, are readable and writable; no part reaches beyond them.
     unsafe {
         if bytes < V::BYTES {
             let half = |at: usize, n: usize| {
@@ -168,8 +168,8 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
     let mut writer = Writer::new();
     let mut i = 0;
     while i < rows {
-        // SAFETY: the caller's item and row; the pattern has room for a period and one more line,
-        // and only initialized bytes are read.
+        // SAFETY: the item is readable and the row writable; the pattern has room for a period and
+        // one more line, and only initialized bytes are read.
         unsafe {
             pattern_of(pattern, src, bytes, row.min(period + LINE));
             let (mut to, mut left, mut at) = (dst, row, 0);
@@ -202,7 +202,7 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
         (src, dst) = (src.wrapping_offset(fill.by_src), dst.wrapping_offset(fill.by_dst));
         i += 1;
     }
-    // SAFETY: the pending bytes are the end of the caller's row.
+    // SAFETY: the pending bytes are the end of the last row, which is writable.
     unsafe {
         if fill.stream {
             writer.flush();
@@ -213,7 +213,7 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
 /// Fills `n` bytes with a repeated item; more for short items.
 #[inline(always)]
 unsafe fn pattern_of(pattern: *mut u8, src: *const u8, bytes: usize, n: usize) {
-    // SAFETY: the caller's item; there is room for two lines.
+    // SAFETY: `bytes` bytes are readable at `src`; the pattern has room for `n`, and for two lines.
     unsafe {
         let word = match bytes {
             1 => u64::from(src.read()) * (u64::MAX / 0xff),
@@ -259,7 +259,8 @@ impl Writer {
     /// Writes `n` bytes to `to`.
     #[inline(always)]
     pub unsafe fn put<V: Vector>(&mut self, to: *mut u8, from: *const u8, n: usize) {
-        // SAFETY: the caller's bytes; less than a line is buffered.
+        // SAFETY: `n` bytes are readable at `from` and writable at `to`; less than a line is
+        // buffered.
         unsafe {
             if to != self.next {
                 self.flush();
@@ -307,7 +308,8 @@ impl Writer {
         let line: *const u8 = self.line.as_ptr().cast();
         if self.held > 0 {
             let (at, n) = (self.next.wrapping_sub(self.held), self.held);
-            // SAFETY: buffered bytes of the caller, not written yet.
+            // SAFETY: the buffered bytes precede `next` in writable memory, and are not written
+            // yet.
             unsafe { copy_nonoverlapping(line, at, n) };
             self.held = 0;
         }
@@ -319,7 +321,7 @@ impl Writer {
 unsafe fn whole<V: Vector>(from: *const u8, to: *mut u8) {
     let mut k = 0;
     while k < LINE {
-        // SAFETY: the caller's bytes, to an aligned address.
+        // SAFETY: a line is readable at `from` and writable at `to`, which is aligned to it.
         unsafe { V::load(from.wrapping_add(k)).stream(to.wrapping_add(k)) };
         k += V::BYTES;
     }

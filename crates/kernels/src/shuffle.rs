@@ -84,7 +84,7 @@ enum Store {
 impl Store {
     #[inline(always)]
     unsafe fn put<V: Vector>(self, all: V, to: *mut u8, line: u64, k: usize) {
-        // SAFETY: the caller's bytes.
+        // SAFETY: bytes that are stored are writable; `to` is aligned for streams.
         unsafe {
             match self {
                 // Only where it is fast: programs with gaps have windows of a line.
@@ -156,7 +156,8 @@ pub(crate) unsafe fn run<V: Vector, const K: usize>(
         while i < groups {
             let (mine, rest) = soon.split_at_checked(share).unwrap_or((soon, &[]));
             soon = rest;
-            // SAFETY: `i` is less than the groups; the caller's periods.
+            // SAFETY: `i` is less than the groups; the part's periods are readable, and their
+            // destination writable.
             unsafe {
                 let group = program.groups.get_unchecked(i);
                 let part = Part { soon: mine, ..part };
@@ -191,7 +192,7 @@ unsafe fn prefetch<V: Vector>(part: &Part, from: *const u8) {
 /// Loads vector `k` of window `w` of a group.
 #[inline(always)]
 unsafe fn load<V: Vector>(windows: *const Window, w: usize, k: usize, from: *const u8) -> V {
-    // SAFETY: the caller's windows, in readable memory.
+    // SAFETY: `w` is one of a group's windows, each of which lies in readable memory.
     unsafe {
         let offsets = (*windows.add(w)).offsets.as_ptr();
         V::load_windows(from, offsets.add(k * V::BYTES / 16))
@@ -279,7 +280,8 @@ unsafe fn lines<V: Vector, const N: usize, const G: usize, const K: usize>(
 /// Makes any number of lines of any number of windows.
 #[inline(always)]
 unsafe fn any<V: Vector, const K: usize>(program: &Program, group: &Group, part: Part) {
-    // SAFETY: as in `lines`.
+    // SAFETY: a group's windows, lines and indexes are in the program; its windows are readable,
+    // its lines writable. `g`, the windows and pairs are within the group's counts.
     unsafe {
         let windows = program.windows.as_ptr().add(group.window);
         let (mut from, mut to, mut i) = (part.src, part.dst, 0);

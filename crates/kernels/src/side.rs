@@ -68,7 +68,7 @@ impl Side {
             let end = n.min(i + extent - iteration[0]);
             iteration[0] += end - i;
             while i < end {
-                // SAFETY: the caller's list has room for `n`.
+                // SAFETY: `list` has room for `n` offsets.
                 unsafe { list.add(i).write(at) };
                 at += by;
                 i += 1;

@@ -32,7 +32,7 @@ impl Random {
 unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
     let mut to = Bytes([0xa5; 1024]);
     let at = if stream { 64 } else { 67 };
-    // SAFETY: enough bytes, and aligned; the caller has the instructions.
+    // SAFETY: enough bytes, and aligned; the processor has the instructions of `V`.
     unsafe {
         let to = to.0.as_mut_ptr().add(at);
         if stream { vector.stream(to) } else { vector.store(to) }
@@ -50,7 +50,7 @@ unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)
         let at = random.below(1024 - n + 1);
         from.0[at..at + n].as_ptr()
     };
-    // SAFETY: every buffer has room for what is read; the caller has the instructions.
+    // SAFETY: every buffer has room for what is read; the processor has the instructions of `V`.
     unsafe {
         let (a, b) = (V::load(place(&mut random, 64)), V::load(place(&mut random, 64)));
         done("load", bytes(a, false));
@@ -99,7 +99,7 @@ fn compare<V: Vector, E: Vector>(name: &str) {
     assert_eq!((V::BYTES, V::WINDOW), (E::BYTES, E::WINDOW));
     for seed in 0..if cfg!(miri) { 4 } else { 2000 } {
         let mut expected = Vec::new();
-        // SAFETY: the callers have the instructions; the other one needs none.
+        // SAFETY: the processor has the instructions of `V`; those of `E` are the baseline's.
         unsafe {
             every_method::<E>(seed, |method, bytes| expected.push((method.to_owned(), bytes)));
             let mut expected = expected.into_iter();

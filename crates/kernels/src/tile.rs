@@ -117,7 +117,8 @@ impl At {
         tiles: [[V; E]; N],
         stream: bool,
     ) {
-        // SAFETY: the caller's columns.
+        // SAFETY: `columns` has an offset for each vector, where its bytes are writable; those of a
+        // line are aligned if `stream`.
         unsafe {
             let at = |i: usize| self.dst.wrapping_offset(*self.columns.add(i));
             let mut i = 0;
@@ -140,7 +141,8 @@ impl At {
 /// two.
 #[inline(always)]
 pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the block's rows are readable and its columns writable, of `item` bytes each; the
+    // processor has the instructions of both vectors.
     unsafe {
         match item {
             1 => transposed::<B, 1, 16>(block),
@@ -155,7 +157,8 @@ pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
 /// As `wide`, by vectors of 16 bytes and for elements of any size.
 #[inline(always)]
 pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the block's rows are readable and its columns writable, of `item` bytes each; the
+    // processor has the vector's instructions.
     unsafe {
         match item {
             1 | 2 | 4 | 8 | 16 => wide::<N, N>(item, block),
@@ -169,7 +172,7 @@ pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
 unsafe fn transposed<V: Vector, const S: usize, const E: usize>(block: &Block) {
     let high = V::BYTES / S;
     let [rows, columns] = block.n;
-    // SAFETY: the caller's rows and columns.
+    // SAFETY: the block's rows are readable and its columns writable, at least a tile of them.
     unsafe {
         let mut d = 0;
         while d < rows {
@@ -199,7 +202,7 @@ unsafe fn transposed<V: Vector, const S: usize, const E: usize>(block: &Block) {
 /// 16 bytes of each of `BYTES / S` source rows become `E` destination rows of `BYTES`.
 #[inline(always)]
 unsafe fn tile<V: Vector, const S: usize, const E: usize>(at: At) -> [V; E] {
-    // SAFETY: the caller's rows.
+    // SAFETY: 16 bytes are readable at each of `BYTES / S` rows, whose offsets are in the list.
     unsafe {
         let mut tile = [V::load_lanes(at.src, at.rows, E); E];
         let mut i = 1;
@@ -232,7 +235,7 @@ unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [
 /// `BYTES`. Each source row is loaded once. `L` lanes are a vector.
 #[inline(always)]
 unsafe fn square<V: Vector, const S: usize, const E: usize, const L: usize>(at: At, stream: bool) {
-    // SAFETY: the caller's rows and columns.
+    // SAFETY: a vector is readable at each of `BYTES / S` rows and writable at as many columns.
     unsafe {
         let mut parts = [[V::load(at.src.wrapping_offset(*at.rows)); E]; L];
         let mut i = 0;
@@ -298,7 +301,7 @@ impl Permutations {
 #[inline(always)]
 unsafe fn odd<N: Vector>(item: usize, block: &Block) {
     let (rows, mut d) = (block.n[0], 0);
-    // SAFETY: the caller's rows and columns.
+    // SAFETY: the block's rows are readable and its columns writable.
     unsafe {
         while d < rows {
             // A few rows, so that prefetches are spread.
@@ -353,7 +356,8 @@ unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item
 /// Copies elements one by one: each as two that overlap. Without vectors: compiled once.
 #[inline(never)]
 pub(crate) unsafe fn elements(block: &Block, item: usize) {
-    // SAFETY: the caller's rows and columns; two `T` that overlap are an element.
+    // SAFETY: the block's rows are readable and its columns writable; two `T` that overlap are an
+    // element.
     unsafe {
         match item {
             1 => moved::<u8>(block, item, 0),
@@ -372,7 +376,8 @@ unsafe fn moved<T: Copy>(block: &Block, item: usize, second: usize) {
     let Block { src, dst, rows, columns, n, .. } = *block;
     let mut d = 0;
     while d < n[0] {
-        // SAFETY: as `elements`.
+        // SAFETY: row `d` is readable and column `c` writable, `item` bytes of each element; two
+        // `T` are within it.
         unsafe {
             let mut from = src.wrapping_offset(*rows.add(d));
             let to = dst.wrapping_add(d * item);
@@ -420,7 +425,8 @@ pub(crate) unsafe fn leave<V: Vector>(leave: &Leave) {
     let carries = !carry.is_null();
     let mut c = 0;
     while c < leave.rows {
-        // SAFETY: the caller's rows, and buffers of its space.
+        // SAFETY: the rows are in the stage, behind room for a line each; `carry` has a line per
+        // row, and their destinations are writable.
         unsafe {
             let row = leave.dst.wrapping_offset(*leave.columns.add(c));
             // Offset of the first whole line in the stage: 1 to 64.

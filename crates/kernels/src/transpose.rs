@@ -70,7 +70,7 @@ pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space
     let item = item.clamp(1, ELEMENT_MOST);
     let [n_dst, n_src] = [matrix.rows.rows(), matrix.columns.rows()];
     let line = (LINE / item).max(1);
-    // SAFETY: buffers of the caller's space.
+    // SAFETY: the space's lists are live, and used by this call alone.
     let (rows, columns) = unsafe {
         let lists = space.lists;
         (list(&raw mut (*lists).tile_rows), list(&raw mut (*lists).tile_columns))
@@ -78,7 +78,8 @@ pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space
     let mut d = 0;
     while d < n_dst {
         let high = BAND.min(n_dst - d);
-        // SAFETY: the caller's rows and columns, and lists with room for as many.
+        // SAFETY: the matrix's rows are readable, its columns writable; the lists have room for a
+        // band and a line.
         unsafe {
             matrix.rows.list(d, high, rows);
             let mut c = 0;
@@ -162,7 +163,8 @@ impl<'a> Transpose<'a> {
     #[inline(always)]
     unsafe fn block(&self, narrow: bool, block: &Block) {
         let kernel = if narrow | self.odd { self.micro.narrow } else { self.micro.wide };
-        // SAFETY: the caller's block; the level's instructions.
+        // SAFETY: the block is readable or writable on its sides; the processor has the level's
+        // instructions.
         unsafe { kernel(self.item, block) }
     }
 
@@ -179,7 +181,8 @@ impl<'a> Transpose<'a> {
         let item = self.item();
         let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
         let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
-        // SAFETY: the caller's rows and columns, and buffers of its space.
+        // SAFETY: the part's rows are readable, its columns writable; the space's lists have room
+        // for a band and for a line.
         unsafe {
             let rows = list(&raw mut (*self.space.lists).tile_rows);
             let columns = list(&raw mut (*self.space.lists).tile_columns);
@@ -247,7 +250,8 @@ pub(crate) unsafe fn any(
     let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
     let some = (RUN / row.max(1)).max(32).min(some.max(16));
     let block = if joined && n_src > some { some } else { n_src };
-    // SAFETY: a buffer of the caller's space; the rest is guaranteed by the caller.
+    // SAFETY: the matrices are readable or writable on their sides; the space has a stage where one
+    // is used.
     unsafe {
         let stage: *mut u8 = space.transposed();
         let mut writer = Writer::new();
@@ -367,7 +371,8 @@ unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) 
     let least = if odd { 2 } else { 1 };
     let most = (how.lines.max(least) * line).min(BAND / line * line);
     let pitch = (most * item).next_multiple_of(LINE) + 2 * LINE;
-    // SAFETY: the caller's rows and columns, and buffers of its space.
+    // SAFETY: the matrix's rows are readable, its columns writable; the space has room for a band
+    // and its lists.
     unsafe {
         let lists = space.lists;
         let transposed: *mut u8 = space.transposed();

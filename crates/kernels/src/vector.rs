@@ -23,7 +23,7 @@ pub trait Vector: Copy {
     #[inline(always)]
     unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self {
         let _ = apart;
-        // SAFETY: the caller's lane, and its offset.
+        // SAFETY: a vector of one lane is readable at the first offset.
         unsafe { Self::load(at.wrapping_offset(*rows)) }
     }
     /// As `load_lanes`, for neighbouring lanes: lane `l` of vector `c` is the 16 bytes `16 * c`
@@ -34,7 +34,7 @@ pub trait Vector: Copy {
     /// `BYTES` bytes are readable at each `at + rows[l * apart]`, as are the offsets.
     #[inline(always)]
     unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
-        // SAFETY: the caller's bytes.
+        // SAFETY: a vector of one lane is readable at the first offset.
         [unsafe { Self::load_lanes(at, rows, apart) }; 4]
     }
     /// Loads each window from its own offset. A single window uses the first offset.
@@ -43,7 +43,7 @@ pub trait Vector: Copy {
     /// A window is readable at each, and as many offsets as there are windows.
     #[inline(always)]
     unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-        // SAFETY: the caller's window.
+        // SAFETY: a window, which is the whole vector, is readable at the first offset.
         unsafe { Self::load(at.wrapping_offset(*offsets)) }
     }
     /// Stores `BYTES` bytes.
@@ -63,7 +63,7 @@ pub trait Vector: Copy {
         unsafe { self.store(bytes.as_mut_ptr()) };
         while i < Self::BYTES {
             if mask >> i & 1 == 1 {
-                // SAFETY: the caller's byte, and one of the vector's.
+                // SAFETY: the byte's bit is set, so it is writable; `i` is below `BYTES`.
                 unsafe { at.wrapping_add(i).write(*bytes.as_ptr().add(i)) };
             }
             i += 1;
@@ -119,8 +119,8 @@ pub trait Vector: Copy {
     #[inline(always)]
     unsafe fn store_windows(self, at: *mut u8, apart: usize) {
         let (mut bytes, mut i) = ([0u8; 64], 0);
-        // SAFETY: the caller's bytes; no vector is longer, and windows smaller than a vector have
-        // 16 bytes.
+        // SAFETY: the windows' bytes are writable; no vector is longer than `bytes`, and windows
+        // smaller than a vector have 16 bytes.
         unsafe {
             if Self::WINDOW == Self::BYTES {
                 return self.store(at);

@@ -66,22 +66,22 @@ pub(crate) mod vectors {
         ) => {
             #[inline(always)]
             unsafe fn load(at: *const u8) -> Self {
-                // SAFETY: the caller's bytes.
+                // SAFETY: a vector's bytes are readable at `at`.
                 Self(unsafe { $load(at.cast()) })
             }
             #[inline(always)]
             unsafe fn store(self, at: *mut u8) {
-                // SAFETY: the caller's bytes.
+                // SAFETY: a vector's bytes are writable at `at`.
                 unsafe { $store(at.cast(), self.0) }
             }
             #[inline(always)]
             unsafe fn stream(self, at: *mut u8) {
-                // SAFETY: the caller's bytes, aligned.
+                // SAFETY: a vector's bytes are writable at `at`, a multiple of their number.
                 unsafe { $stream(at.cast(), self.0) }
             }
             #[inline(always)]
             unsafe fn zip<const S: usize>(self, other: Self) -> [Self; 2] {
-                // SAFETY: the caller has the instructions.
+                // SAFETY: the processor has the vector's instructions.
                 unsafe {
                     match S {
                         $($s => [Self($low(self.0, other.0)), Self($high(self.0, other.0))],)*
@@ -91,17 +91,17 @@ pub(crate) mod vectors {
             }
             #[inline(always)]
             unsafe fn up(self, bits: usize) -> Self {
-                // SAFETY: the caller has the instructions.
+                // SAFETY: the processor has the vector's instructions.
                 Self(unsafe { $up(self.0, _mm_cvtsi64_si128(bits as i64)) })
             }
             #[inline(always)]
             unsafe fn down(self, bits: usize) -> Self {
-                // SAFETY: the caller has the instructions.
+                // SAFETY: the processor has the vector's instructions.
                 Self(unsafe { $down(self.0, _mm_cvtsi64_si128(bits as i64)) })
             }
             #[inline(always)]
             unsafe fn mixed(self, other: Self, mask: Self) -> Self {
-                // SAFETY: the caller has the instructions.
+                // SAFETY: the processor has the vector's instructions.
                 Self(unsafe { $or($and(mask.0, self.0), $and_not(mask.0, other.0)) })
             }
             #[inline(always)]
@@ -122,13 +122,13 @@ pub(crate) mod vectors {
         ($shuffle:ident, $add:ident, $set:ident, $or:ident, $blend:ident) => {
             #[inline(always)]
             unsafe fn permute(self, index: Self) -> Self {
-                // SAFETY: the caller has the instruction.
+                // SAFETY: the processor has the vector's instruction.
                 Self(unsafe { $shuffle(self.0, index.0) })
             }
             #[inline(always)]
             unsafe fn permute2(self, other: Self, index: Self) -> Self {
-                // SAFETY: the caller has the instructions. Indices of the other window get a top
-                // bit, which gives 0.
+                // SAFETY: the processor has the vector's instructions. Indices of the other window
+                // get a top bit, which gives 0.
                 unsafe {
                     let low = $shuffle(self.0, $add(index.0, $set(0x70)));
                     let high = $shuffle(other.0, $add(index.0, $set(-0x10)));
@@ -137,7 +137,7 @@ pub(crate) mod vectors {
             }
             #[inline(always)]
             unsafe fn over(self, under: Self, index: Self) -> Self {
-                // SAFETY: the caller has the instruction.
+                // SAFETY: the processor has the vector's instruction.
                 Self(unsafe { $blend(self.0, under.0, index.0) })
             }
         };
@@ -160,7 +160,7 @@ pub(crate) mod vectors {
         /// Two lanes.
         #[inline(always)]
         unsafe fn of(at: *const u8, [a, b]: [isize; 2]) -> X32 {
-            // SAFETY: the caller's bytes.
+            // SAFETY: 16 bytes are readable at both offsets.
             unsafe {
                 let (a, b) = (at.wrapping_offset(a), at.wrapping_offset(b));
                 let low = _mm256_castsi128_si256(_mm_loadu_si128(a.cast()));
@@ -184,12 +184,12 @@ pub(crate) mod vectors {
         );
         #[inline(always)]
         unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self {
-            // SAFETY: the caller's lanes, and an offset of each.
+            // SAFETY: 16 bytes are readable at each of two offsets, `apart` places apart in `rows`.
             unsafe { X32::of(at, [*rows, *rows.add(apart)]) }
         }
         #[inline(always)]
         unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
-            // SAFETY: the caller's bytes, and an offset of each row.
+            // SAFETY: 32 bytes are readable at each of two offsets, `apart` places apart in `rows`.
             unsafe {
                 let row = |i: usize| Self::load(at.wrapping_offset(*rows.add(i * apart))).0;
                 let (a, b) = (row(0), row(1));
@@ -200,7 +200,7 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-            // SAFETY: the caller's windows.
+            // SAFETY: there are two offsets, and 16 bytes are readable at each.
             unsafe { X32::of(at, *offsets.cast()) }
         }
         in_lanes!(
@@ -216,7 +216,7 @@ pub(crate) mod vectors {
         /// Four lanes.
         #[inline(always)]
         unsafe fn of(at: *const u8, [a, b, c, d]: [isize; 4]) -> Self {
-            // SAFETY: the caller's bytes.
+            // SAFETY: 16 bytes are readable at each offset.
             unsafe {
                 let (X32(low), X32(high)) = (X32::of(at, [a, b]), X32::of(at, [c, d]));
                 X64(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high))
@@ -240,12 +240,13 @@ pub(crate) mod vectors {
         );
         #[inline(always)]
         unsafe fn store_some(self, at: *mut u8, mask: u64) {
-            // SAFETY: the caller's bytes; masked bytes are not accessed.
+            // SAFETY: the bytes of the mask are writable; masked bytes are not accessed.
             unsafe { _mm512_mask_storeu_epi8(at.cast(), mask, self.0) }
         }
         #[inline(always)]
         unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self {
-            // SAFETY: the caller's lanes, and an offset of each.
+            // SAFETY: 16 bytes are readable at each of four offsets, `apart` places apart in
+            // `rows`.
             unsafe {
                 let row = |i: usize| *rows.add(i * apart);
                 Self::of(at, [row(0), row(1), row(2), row(3)])
@@ -253,7 +254,8 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
-            // SAFETY: the caller's bytes, and an offset of each row.
+            // SAFETY: 64 bytes are readable at each of four offsets, `apart` places apart in
+            // `rows`.
             unsafe {
                 let row = |i: usize| Self::load(at.wrapping_offset(*rows.add(i * apart))).0;
                 let (a, b, c, d) = (row(0), row(1), row(2), row(3));
@@ -272,7 +274,7 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-            // SAFETY: the caller's windows.
+            // SAFETY: a window is readable at the one offset, or at each of four.
             unsafe {
                 if WINDOW == 64 {
                     return Self::load(at.wrapping_offset(*offsets));
@@ -282,7 +284,7 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn permute(self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions.
+            // SAFETY: the processor has the vector's instructions.
             unsafe {
                 if WINDOW == 64 {
                     let keep = !_mm512_movepi8_mask(index.0);
@@ -293,8 +295,8 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn permute2(self, other: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions. In lanes, indices of the other window get a
-            // top bit, which gives 0.
+            // SAFETY: the processor has the vector's instructions. In lanes, indices of the other
+            // window get a top bit, which gives 0.
             unsafe {
                 if WINDOW == 64 {
                     return X64(_mm512_permutex2var_epi8(self.0, index.0, other.0));
@@ -308,7 +310,7 @@ pub(crate) mod vectors {
         }
         #[inline(always)]
         unsafe fn over(self, under: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions.
+            // SAFETY: the processor has the vector's instructions.
             unsafe { X64(_mm512_mask_blend_epi8(_mm512_movepi8_mask(index.0), self.0, under.0)) }
         }
     }
@@ -321,7 +323,8 @@ pub(crate) mod vectors {
     /// Transposes of narrow blocks, at each level.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn narrow(item: usize, block: &tile::Block) {
-        // SAFETY: the caller's block; the levels' instructions.
+        // SAFETY: the block's elements are readable or writable; the processor has the level's
+        // instructions.
         unsafe { tile::narrow::<X16>(item, block) }
     }
 

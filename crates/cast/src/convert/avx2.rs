@@ -19,10 +19,12 @@ macro_rules! vectors {
                 let $p = &{ *$p }; // in registers
                 let (src, dst) = (src.cast::<$from>(), dst.cast::<$to>());
                 for i in 0..n {
-                    // SAFETY: one of the caller's blocks; vectors are plain bytes.
+                    // SAFETY: block `i` of `n` is readable at `src`, of any alignment; vectors are
+                    // plain bytes.
                     let $x: $from = unsafe { src.add(i).read_unaligned() };
                     let wide: $to = $body;
-                    // SAFETY: as above.
+                    // SAFETY: block `i` of `n` is writable at `dst`, of any alignment; the
+                    // processor has AVX2.
                     unsafe { dst.add(i).write_unaligned(wide) };
                 }
             }

@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
         let dense = self.dense(n);
         dense.unwrap_or_else(|| {
             let to = tile.0.as_mut_ptr();
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the next `n` numbers are readable, and the tile has room for as many.
             unsafe { self.rows(to, n, Way::Gather) };
             to
         })
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
     /// # Safety
     /// The numbers are writable; `from` holds them.
     pub unsafe fn scatter(&mut self, from: *mut u8, n: usize, merge: bool) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the next `n` numbers are writable, and `from` holds as many.
         unsafe { self.rows(from, n, if merge { Way::Merge } else { Way::Scatter }) }
     }
 
@@ -142,7 +142,8 @@ impl<'a> Cursor<'a> {
             let row = row as usize;
             let runs =
                 Runs { src, dst, n: row, by_src, by_dst, width, slot, stream: false, ahead: 0 };
-            // SAFETY: the row's numbers are those of the caller.
+            // SAFETY: the row's numbers are readable, or writable; `dense` holds, or has room for,
+            // as many.
             unsafe {
                 match (&way, nbytes) {
                     (Way::Merge, _) => each::<1>(&runs, |from, to| [from[0] | to[0]]),
@@ -168,7 +169,8 @@ unsafe fn each<const N: usize>(runs: &Runs, rule: impl Fn([u8; N], [u8; N]) -> [
     let (mut from, mut to) = (runs.src.byte().cast::<[u8; N]>(), runs.dst.byte().cast());
     let (by_src, by_dst) = ((runs.by_src >> 3) as isize, (runs.by_dst >> 3) as isize);
     for _ in 0..runs.n {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `N` bytes are readable at `from` and writable at `to`, of any alignment: they are
+        // arrays.
         unsafe { *to = rule(*from, *to) };
         (from, to) = (from.wrapping_byte_offset(by_src), to.wrapping_byte_offset(by_dst));
     }
@@ -217,6 +219,7 @@ unsafe fn packed(runs: &Runs, left: usize) {
     } else {
         Bits::Copy(*runs)
     };
-    // SAFETY: guaranteed by the caller. Bytes behind a row are other numbers of it, or a tile's.
+    // SAFETY: the row's numbers are readable or writable, the tile has room for `n`. Bytes behind a
+    // row are other numbers of it, or a tile's.
     unsafe { cpu::bits(&bits) }
 }

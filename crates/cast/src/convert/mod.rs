@@ -64,8 +64,8 @@ pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     let longest = (0..cast.plan.ndim()).max_by_key(|&i| cast.plan.dim(i).n);
     let dim = longest.filter(|_| parts > 1 && cast.dst.bits >= 8);
     let deal = dim.map(|dim| (dim, cast.plan.dim(dim).n));
-    // SAFETY: guaranteed by the caller, for parts that share no number, nor a byte of the
-    // destination.
+    // SAFETY: all numbers are readable or writable, the two sides apart; `deal` outlives the call,
+    // and its parts share no number, nor a byte of the destination.
     unsafe {
         let Some((dim, n)) = deal else {
             alone(cast);
@@ -103,7 +103,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
     let n = deal.each.min(deal.n - first);
     part.plan.set(deal.dim, Dim { n, ..dim });
     if n > 0 {
-        // SAFETY: a part of the caller's cast.
+        // SAFETY: the part's numbers are readable or writable, and no other part's.
         unsafe { alone(&part) };
     }
 }
@@ -113,7 +113,8 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 unsafe fn alone(cast: &Cast) {
     let environment = FloatEnvironment::enter();
     let pipeline = Pipeline::new(cast.src.kind, cast.dst.kind, cast.saturate);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all numbers are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if !staged::pays(cast) || !staged::convert(cast, &pipeline) {
             direct(cast, &pipeline);
@@ -124,7 +125,8 @@ unsafe fn alone(cast: &Cast) {
 
 /// Converts without a staging buffer.
 unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all numbers are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if tabular(cast) {
             let mut table = Table::ZERO;
@@ -157,9 +159,8 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline) {
         let tile = left.min(TILE as u64) as usize;
         let run = if cast.merge { 0 } else { src.run().min(dst.run()) };
         let n = run.max(tile);
-        // SAFETY: the next `n` numbers of both sides are the caller's; tiles have room for them
-        // unless they are contiguous on both sides, and no number of the destination is one of the
-        // source.
+        // SAFETY: the next `n` numbers are readable or writable, the two sides apart; tiles have
+        // room for them unless they are contiguous on both sides.
         unsafe {
             let read = src.tile(&mut from, n);
             let dense = if cast.merge { None } else { dst.dense(n) };
@@ -195,7 +196,7 @@ pub unsafe fn side_by_side(pair: &Cast, kind: Kind, visit: &mut dyn FnMut(&[u8],
         let nbytes = n * kind.nbytes();
         let places = cursors.iter_mut().zip(&mut wide).zip(kinds.iter().zip(&pipelines));
         for ((cursor, wide), (from, pipeline)) in places {
-            // SAFETY: the next `n` numbers are the caller's; a tile has room for them.
+            // SAFETY: the next `n` numbers are readable, and a tile has room for them.
             let input = unsafe {
                 core::slice::from_raw_parts(cursor.tile(&mut tile, n), n * from.nbytes())
             };

@@ -43,8 +43,8 @@ pub(super) unsafe fn convert(cast: &Cast, pipeline: &Pipeline) -> bool {
             pieces::compact(&mut compact.plan, converted, false, 8 * to as i64);
         }
         compact.plan.simplify();
-        // SAFETY: a piece of the caller's numbers, and memory with room for them, twice. A copy on
-        // the calling thread cannot fail.
+        // SAFETY: a piece's numbers are readable or writable, and the memory has room for them,
+        // twice. A copy on the calling thread cannot fail.
         unsafe {
             let _ = cpu::copy_simple(&into, &Parallel::ALONE);
             direct(&compact, pipeline);

@@ -9,7 +9,7 @@ pub struct Start(*const u8);
 
 // SAFETY: a constant can be read by every thread.
 unsafe impl Send for Start {}
-// SAFETY: as above.
+// SAFETY: no thread writes a constant, so all may read it at a time.
 unsafe impl Sync for Start {}
 
 /// The length of a text that ends with NUL.
@@ -34,7 +34,7 @@ pub const fn of_c(text: &'static CStr) -> (Start, u16) {
 /// # Safety
 /// Both are from one of the above.
 pub unsafe fn again((start, nbytes): (Start, u16)) -> &'static str {
-    // SAFETY: the caller's word: a constant of that length, or one that ends with NUL.
+    // SAFETY: `of` took a constant of `nbytes` bytes, or `of_c` one that ends with NUL.
     let bytes = unsafe {
         match nbytes {
             0 => return "",

@@ -38,7 +38,7 @@ pub fn in_huge_pages(_memory: *mut c_void, nbytes: usize) {
 /// # Safety
 /// `memory` came from [`memory`] and is not used again.
 pub unsafe fn give_back(memory: NonNull<u8>) {
-    // SAFETY: the caller's word.
+    // SAFETY: `memory` is from malloc, and was not freed yet.
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
@@ -52,7 +52,7 @@ pub struct Library(pub(super) *mut c_void);
 /// `name` ends with NUL.
 pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
     let everybody = Library(libc::RTLD_DEFAULT);
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL; RTLD_DEFAULT is a handle of dlsym.
     (!unsafe { symbol(everybody, name) }.is_null()).then_some(everybody)
 }
 
@@ -61,7 +61,7 @@ pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
 /// # Safety
 /// `name` ends with NUL; what the library does when it is loaded is harmless.
 pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL; what the library does when it is loaded is harmless.
     handle(unsafe { libc::dlopen(name, libc::RTLD_NOW | libc::RTLD_LOCAL) })
 }
 
@@ -70,7 +70,7 @@ pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
 /// # Safety
 /// `name` ends with NUL.
 pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL; RTLD_NOLOAD runs no code of the library.
     handle(unsafe { libc::dlopen(name, libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NOLOAD) })
 }
 
@@ -83,7 +83,7 @@ fn handle(library: *mut c_void) -> Option<Library> {
 /// # Safety
 /// `name` ends with NUL.
 pub unsafe fn symbol(library: Library, name: *const c_char) -> *mut c_void {
-    // SAFETY: a handle that stays; the caller's word.
+    // SAFETY: the handle is never closed, and `name` ends with NUL.
     unsafe { libc::dlsym(library.0, name) }
 }
 
@@ -271,7 +271,7 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
 }
 
 extern "C" fn work(queue: *mut c_void) -> *mut c_void {
-    // SAFETY: `thread_start`'s caller vouches for its argument.
+    // SAFETY: `queue` is the live Queue that `thread_start` passed on.
     unsafe { Queue::work(queue) };
     null_mut()
 }
@@ -294,6 +294,6 @@ pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Opt
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
 pub(super) unsafe fn thread_join(thread: Thread) {
-    // SAFETY: the caller's word.
+    // SAFETY: `thread` was made by pthread_create, and is neither joined nor detached yet.
     unsafe { libc::pthread_join(thread, null_mut()) };
 }

@@ -64,7 +64,7 @@ pub fn in_huge_pages(_: *mut c_void, _: usize) {}
 /// # Safety
 /// `memory` came from [`memory`] and is not used again.
 pub unsafe fn give_back(memory: NonNull<u8>) {
-    // SAFETY: the caller's word.
+    // SAFETY: `memory` is from malloc, and was not freed yet.
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
@@ -121,7 +121,7 @@ fn pin() -> bool {
 /// `name` ends with NUL or is, with `FROM_ADDRESS`, any address in the module.
 unsafe fn keep(flags: u32, name: *const c_char) -> Option<Library> {
     let mut module: Handle = null_mut();
-    // SAFETY: the caller's word; the result is a variable.
+    // SAFETY: `name` ends with NUL, or is an address with FROM_ADDRESS; `module` is a variable.
     let found = unsafe { GetModuleHandleExA(flags | PIN, name, &raw mut module) != 0 };
     found.then_some(Library(module))
 }
@@ -149,7 +149,7 @@ pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
         return None;
     }
     let loaded = modules.into_iter().take(needed as usize / size_of::<Handle>());
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL; the module was loaded when it was listed.
     let mut found = loaded.map(|module| unsafe { symbol(Library(module), name) });
     let address = found.find(|address| !address.is_null())?;
     // SAFETY: an address in a module.
@@ -162,9 +162,9 @@ pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
 /// # Safety
 /// `name` ends with NUL; what the library does when it is loaded is harmless.
 pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL.
     let bare = unsafe { CStr::from_ptr(name) }.to_bytes().iter().all(|&c| !b"/\\:".contains(&c));
-    // SAFETY: the same.
+    // SAFETY: `name` ends with NUL; what the library does when it is loaded is harmless.
     let library = unsafe { LoadLibraryExA(name, null_mut(), if bare { SAFE_FOLDERS } else { 0 }) };
     (!library.is_null()).then_some(Library(library))
 }
@@ -174,7 +174,7 @@ pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
 /// # Safety
 /// `name` ends with NUL.
 pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
-    // SAFETY: the caller's word.
+    // SAFETY: `name` ends with NUL, and no flag says that it is an address.
     unsafe { keep(0, name) }
 }
 
@@ -208,7 +208,7 @@ pub const HIPRTC: Names = Names {
 /// # Safety
 /// `name` ends with NUL.
 pub unsafe fn symbol(module: Library, name: *const c_char) -> *mut c_void {
-    // SAFETY: a module's handle; the caller's word about the name.
+    // SAFETY: a module's handle; `name` ends with NUL.
     unsafe { GetProcAddress(module.0, name) }
 }
 
@@ -258,7 +258,7 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
 }
 
 unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
-    // SAFETY: `thread_start`'s caller vouches for its argument.
+    // SAFETY: `queue` is the live Queue that `thread_start` passed on.
     unsafe { Queue::work(queue) };
     0
 }
@@ -278,7 +278,7 @@ pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
 pub(super) unsafe fn thread_join(thread: Thread) {
-    // SAFETY: the caller's word. The wait can only fail for a handle that is none.
+    // SAFETY: an open handle, closed once. The wait can only fail for a handle that is none.
     unsafe {
         WaitForSingleObject(thread, INFINITE);
         CloseHandle(thread);

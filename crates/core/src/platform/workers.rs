@@ -31,7 +31,7 @@ impl Queue {
     /// # Safety
     /// `queue` points to the Queue of a [`side_by_side`] that joins the calling thread.
     pub(super) unsafe fn work(queue: *mut c_void) {
-        // SAFETY: the caller's word.
+        // SAFETY: `queue` points to the live Queue of a `side_by_side` that joins this thread.
         unsafe {
             match (*queue.cast::<Queue>()).more.swap(0, Relaxed) {
                 0 => Queue::take(queue),
@@ -43,14 +43,16 @@ impl Queue {
     /// # Safety
     /// As [`Queue::work`].
     unsafe fn take(queue: *mut c_void) {
-        // SAFETY: the caller's word.
+        // SAFETY: `queue` points to a Queue that lives until this thread is joined; it is only
+        // shared.
         let Queue { body, context, parts, next, .. } = unsafe { &*queue.cast::<Queue>() };
         loop {
             let i = next.fetch_add(1, Relaxed);
             if i >= *parts {
                 return;
             }
-            // SAFETY: the word of `side_by_side`'s caller; each part is taken once.
+            // SAFETY: `body` may be called with `context` on any thread; `next` gives each `i` out
+            // once.
             unsafe { body(*context, i) };
         }
     }
@@ -76,7 +78,7 @@ pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     let (own, more) = if others <= FEW { (others, 0) } else { (1, others - 1) };
     let (next, more) = (AtomicUsize::new(0), AtomicUsize::new(more));
     let queue = Queue { body, context, parts, next, more };
-    // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
+    // SAFETY: `queue` outlives the threads: `among` joins all of them before it returns.
     unsafe { among::<FEW>((&raw const queue).cast_mut().cast(), own) };
 }
 
@@ -86,7 +88,7 @@ pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
 /// As [`Queue::work`].
 unsafe fn among<const N: usize>(queue: *mut c_void, others: usize) {
     let mut threads = Array::<os::Thread, N>::new();
-    // SAFETY: the caller's word.
+    // SAFETY: the queue outlives the threads: each one that was noted is joined here, once.
     unsafe {
         start(queue, others.min(N), &mut |thread| threads.push(thread));
         Queue::take(queue);
@@ -104,7 +106,8 @@ unsafe fn among<const N: usize>(queue: *mut c_void, others: usize) {
 unsafe fn start(queue: *mut c_void, n: usize, note: &mut dyn FnMut(os::Thread) -> bool) {
     os::with_thread_maker(|maker| {
         for _ in 0..n {
-            // SAFETY: the caller's word.
+            // SAFETY: `maker` is that of this `with_thread_maker`; `queue` lives until `among`
+            // joins.
             let started = unsafe { os::thread_start(maker, queue) };
             if !started.is_some_and(&mut *note) {
                 break;

@@ -22,7 +22,7 @@ pub unsafe fn find(
         if !at.is_aligned() {
             return Err(Error::new(DLRS_MISALIGNED_STRUCT).option("prev_api"));
         }
-        // SAFETY: the caller's word; read once.
+        // SAFETY: `at` is aligned and heads a live table; read once.
         let found = unsafe { at.read() };
         if found.version.major == major {
             return Ok(at.cast());
@@ -40,7 +40,7 @@ pub unsafe fn find(
 /// # Safety
 /// `table` is a live table of major 1.
 pub unsafe fn read(table: *const DLPackExchangeAPI) -> Result<DLPackExchangeAPI> {
-    // SAFETY: the caller's word; tables are static.
+    // SAFETY: `table` is a live table of major 1, and static: no thread writes it.
     let table = unsafe { table.read() };
     let missing = if table.managed_tensor_allocator.is_none() {
         "managed_tensor_allocator"

@@ -47,7 +47,7 @@ impl Limits {
         if self.device_types | self.ranks == 0 && self.dtypes.is_null() {
             return Ok(());
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `dtypes` is NULL or holds `dtypes_count` values.
         unsafe { self.check_each(tensor, target.unwrap_or(tensor.device)) }
     }
 
@@ -68,7 +68,7 @@ impl Limits {
             let error = refuse(NDIM);
             return Err(error.field(DLRS_FIELD_NDIM).value(ndim.into()));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: asked only for `i` below `dtypes_count`, where `dtypes` is not NULL.
         let taken = |i| unsafe { self.dtypes.add(i).read_volatile() };
         if self.dtypes.is_null() || (0..self.dtypes_count).any(|i| taken(i) == tensor.dtype) {
             return Ok(());

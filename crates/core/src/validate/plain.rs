@@ -54,12 +54,13 @@ impl Rank {
 unsafe fn pair(place: *const u64) -> u64 {
     // Where pointers have eight bytes both pairs of a tensor are aligned.
     if size_of::<*const ()>() == 8 {
-        // SAFETY: the caller's word.
+        // SAFETY: an aligned place in a readable `DLTensor`, with another member of four bytes
+        // behind.
         let word = unsafe { place.read_volatile() };
         return if cfg!(target_endian = "big") { word.rotate_left(32) } else { word };
     }
     let halves = place.cast::<u32>();
-    // SAFETY: as above, of two aligned members.
+    // SAFETY: two aligned members of four bytes in a readable `DLTensor`.
     let (low, high) = unsafe { (halves.read_volatile(), halves.add(1).read_volatile()) };
     u64::from(high) << 32 | u64::from(low)
 }
@@ -73,7 +74,7 @@ fn device_of(pair: u64) -> DLDevice {
 /// # Safety
 /// `tensor` is aligned and points to a readable struct.
 pub(super) unsafe fn members(tensor: *const DLTensor) -> DLTensor {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is aligned and readable; both pairs have four bytes each.
     unsafe {
         let rank = Rank(pair((&raw const (*tensor).ndim).cast()));
         DLTensor {
@@ -95,7 +96,7 @@ impl Plain {
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
     #[inline(always)]
     pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
-        // SAFETY: the caller's word.
+        // SAFETY: an aligned, readable struct; arrays that are not NULL hold `ndim` values.
         unsafe { Plain::of(tensor, flags) }.is_some()
     }
 
@@ -105,7 +106,7 @@ impl Plain {
     /// As [`Plain::is`].
     #[inline(always)]
     pub unsafe fn of(tensor: *const DLTensor, flags: u64) -> Option<Plain> {
-        // SAFETY: the caller's word.
+        // SAFETY: an aligned, readable struct; arrays that are not NULL hold `ndim` values.
         unsafe {
             let plain = Plain::rank(tensor).and_then(|rank| Plain::head(tensor, rank, flags))?;
             plain.arrays(|_, _, _| ()).map(|_| plain)
@@ -118,7 +119,7 @@ impl Plain {
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
     #[inline(always)]
     pub unsafe fn rank(tensor: *const DLTensor) -> Option<Rank> {
-        // SAFETY: two members of the caller's struct.
+        // SAFETY: `ndim` and `dtype` are neighbours in an aligned, readable struct.
         let rank = Rank(unsafe { pair((&raw const (*tensor).ndim).cast()) });
         ((rank.0 as u32).wrapping_sub(1) < layout::Sums::NDIM_MAX).then_some(rank)
     }
@@ -129,7 +130,7 @@ impl Plain {
     /// As [`Snapshot::read`](crate::validate::Snapshot::read); `rank` is the tensor's.
     #[inline(always)]
     pub unsafe fn head(tensor: *const DLTensor, rank: Rank, flags: u64) -> Option<Plain> {
-        // SAFETY: members of the caller's struct, each read once.
+        // SAFETY: members of an aligned, readable struct, each read once.
         let (device, data, shape, strides, byte_offset) = unsafe {
             (
                 pair((&raw const (*tensor).device).cast()),
@@ -170,7 +171,7 @@ impl Plain {
     #[inline(always)]
     pub unsafe fn arrays(&self, mut put: impl FnMut(usize, i64, i64)) -> Option<i64> {
         let mut sums = layout::Sums::START;
-        // SAFETY: `ndim` values each, by the caller's word; at least one.
+        // SAFETY: `shape` and, if not NULL, `strides` hold `ndim` values; there is at least one.
         unsafe {
             if self.strides_given() {
                 self.given(&mut sums, &mut put);
@@ -188,7 +189,7 @@ impl Plain {
     /// Both arrays. Four dimensions are unrolled: half a cycle per jump saved.
     #[inline(always)]
     unsafe fn given(&self, sums: &mut layout::Sums, put: &mut impl FnMut(usize, i64, i64)) {
-        // SAFETY: as [`Plain::arrays`].
+        // SAFETY: both arrays hold `ndim` values, at least one; `dim` stays below that.
         unsafe {
             self.one(0, sums, put);
             if self.ndim == 1 {
@@ -220,7 +221,7 @@ impl Plain {
         sums: &mut layout::Sums,
         put: &mut impl FnMut(usize, i64, i64),
     ) {
-        // SAFETY: as [`Plain::arrays`], `dim` below `ndim`.
+        // SAFETY: `dim` is below `ndim`, the length of both arrays, which are aligned.
         let (extent, stride) =
             unsafe { (self.shape.add(dim).read_volatile(), self.strides.add(dim).read_volatile()) };
         put(dim, extent, stride);
@@ -233,7 +234,7 @@ impl Plain {
         let mut dim = self.ndim;
         while dim > 0 {
             dim -= 1;
-            // SAFETY: as in `one`.
+            // SAFETY: `dim` is below `ndim`, the length of `shape`, which is aligned.
             let extent = unsafe { self.shape.add(dim).read_volatile() };
             let stride = sums.numel();
             put(dim, extent, stride);

@@ -102,7 +102,8 @@ pub fn outlet(plan: &Plan) -> &'static str {
 #[inline(always)]
 pub(super) unsafe fn serial(nest: &Nest) {
     let reach: Reach = policy::reach(nest.whole_bytes);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct; the processor has the fence, which is of the level in use.
     unsafe {
         match nest.item {
             Item::Bits { .. } => return op::bits::copy(nest, reach, near),
@@ -117,13 +118,15 @@ pub(super) unsafe fn serial(nest: &Nest) {
 
 /// Executes a nest of bytes that are in L1, on both sides.
 unsafe fn near(nest: &Nest) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe { carry_out(nest, Reach::NEAR) }
 }
 
 /// Executes a nest of bytes by its op.
 unsafe fn carry_out(nest: &Nest, reach: Reach) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct; the op is one that fits the nest.
     unsafe {
         match &chosen(nest) {
             Op::Run => op::run::copy(nest, reach),

@@ -25,9 +25,9 @@ fn use_level(level: Level) -> &'static Kernels {
 /// Copies, unpacks or packs items that are not whole bytes.
 ///
 /// # Safety
-/// As in the documentation of the kernels.
+/// All bytes that are accessed, as documented at [`Bits`]' fields, are readable or writable.
 pub unsafe fn bits(bits: &Bits) {
-    // SAFETY: guaranteed by the caller; the processor has the level in use.
+    // SAFETY: its items are readable or writable; the processor has the level in use.
     unsafe { (kernels().bits)(bits) }
 }
 

@@ -37,7 +37,7 @@ use crate::error::Result;
 /// source and destination do not overlap; the destination's elements are distinct.
 pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) -> Result<()> {
     plan.simplify();
-    // SAFETY: the simplified plan has the same elements, guaranteed by the caller.
+    // SAFETY: the simplified plan has the same elements: readable or writable, the two sides apart.
     unsafe { copy_simple(plan, parallel) }
 }
 
@@ -51,10 +51,11 @@ pub unsafe fn copy_simple(plan: &Plan, parallel: &Parallel) -> Result<()> {
         && plan.ndim() == 0
         && policy::near(nbytes)
     {
-        // SAFETY: guaranteed by the caller, of one item.
+        // SAFETY: `nbytes` bytes are readable at `src` and writable at `dst`, which do not overlap.
         unsafe { plan.dst.copy_from_nonoverlapping(plan.src, nbytes) };
         return Ok(());
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe { threads::run(plan, parallel) }
 }

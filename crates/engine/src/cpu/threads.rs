@@ -130,7 +130,8 @@ unsafe extern "C" fn given(context: *mut c_void, i: usize) {
     let given = unsafe { &*context.cast::<Given>() };
     let bit = 1u64.wrapping_shl(i as u32);
     if i < given.parts && given.taken.fetch_or(bit, Relaxed) & bit == 0 {
-        // SAFETY: guaranteed by the caller of `side_by_side`.
+        // SAFETY: `body` may be called with this context and `i` on any thread; `taken` admits it
+        // once.
         unsafe { (given.body)(given.context, i) }
     }
 }
@@ -148,7 +149,8 @@ pub unsafe fn side_by_side(
     context: *mut c_void,
 ) -> Result<bool> {
     let Some(hook) = parallel.hook else {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: `body` may be called with `context` and every `i` below `parts`, on several
+        // threads.
         platform::uncancelled(|| unsafe { platform::side_by_side(parts, body, context) });
         return Ok(true);
     };
@@ -157,7 +159,8 @@ pub unsafe fn side_by_side(
     }
     let all = Given { body, context, parts, taken: AtomicU64::new(0) };
     let context = (&raw const all).cast_mut().cast();
-    // SAFETY: guaranteed by the caller; the hook is the caller's. Nonzero means that no body ran.
+    // SAFETY: `hook.run` is called with its own context; `all`, which `given` shares among threads,
+    // outlives the call. Nonzero means that no body ran.
     let ran = platform::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
     let taken = all.taken.into_inner().count_ones();
     if ran && taken as usize != parts {
@@ -217,7 +220,8 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 #[inline(never)]
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     let nest = Nest::new(plan);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         // Too small for a thread.
         if nest.whole_bytes < thread_from() || !shared(&nest, parallel)? {
@@ -236,7 +240,8 @@ unsafe fn shared(nest: &Nest, parallel: &Parallel) -> Result<bool> {
     let split = split(nest, parallel);
     let Some(split) = &split else { return Ok(false) };
     let context = (&raw const *split).cast_mut().cast();
-    // SAFETY: guaranteed by the caller; the parts make up the nest.
+    // SAFETY: `split` outlives the call; its parts make up the nest and share no byte of the
+    // destination.
     unsafe { side_by_side(parallel, split.parts(), body, context) }
 }
 

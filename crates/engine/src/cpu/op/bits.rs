@@ -30,7 +30,8 @@ const LINE_BITS: i64 = 8 * LINE as i64;
 pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(&Nest)) {
     let Item::Bits { width, dst_slot } = nest.item else { return };
     let slot = dst_slot.max(width);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+    // distinct.
     unsafe {
         if nest.is_empty() || !(1..=8).contains(&width) {
             return runs(nest, width, slot);
@@ -69,7 +70,7 @@ unsafe fn runs(nest: &Nest, width: usize, slot: usize) {
         let (src, dst) = (source(nest).by(src), destination(nest).by(dst));
         let runs =
             Runs { src, dst, n: n as usize, by_src, by_dst, width, slot, stream: false, ahead: 0 };
-        // SAFETY: some of the caller's items.
+        // SAFETY: items of the nest, readable in the source and writable in the destination.
         unsafe { (kernels().bits)(&Bits::Copy(runs)) }
     });
 }
@@ -248,7 +249,8 @@ impl<'a> Blocks<'a> {
             unsafe { buffer.write_bytes(0, used) };
             buffer
         });
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: both buffers have `N` bytes, enough for a block and `BEHIND`; all elements are
+        // readable or writable, the two sides apart.
         unsafe { self.copy(from, to, bytes) }
     }
 
@@ -283,8 +285,8 @@ impl<'a> Blocks<'a> {
                     src_at = src_at.by(turn.wrapping_mul(axis.dim.src));
                     dst_at = dst_at.by(axis.at.wrapping_mul(axis.dim.dst));
                 }
-                // SAFETY: the block's elements are the caller's, for all of which both buffers have
-                // room.
+                // SAFETY: the block's elements are readable or writable, and both buffers have room
+                // for all of them.
                 unsafe {
                     self.load(&src, src_at, Space { bytes: from, stage: to });
                     if moves {
@@ -310,7 +312,7 @@ impl<'a> Blocks<'a> {
         let dense = (width as i64..=8).contains(&by);
         let direct = by < 8 && self.beyond(by);
         let stream = false;
-        // SAFETY: rows of the caller's block, and room for them.
+        // SAFETY: the block's rows are readable at `at`, and the space has room for them.
         unsafe {
             side.each(dense, &mut |bits, place, row| {
                 let (src, rows) = (at.by(bits), row.n as usize);
@@ -347,7 +349,7 @@ impl<'a> Blocks<'a> {
         let (&Blocks { width, slot, .. }, &Side { n, by, .. }) = (self, side);
         let (ahead, packed) = (0, side.packed(space, width));
         let dense = by == slot as i64 && slot <= 8;
-        // SAFETY: rows of the caller's block.
+        // SAFETY: the block's rows are writable at `at`, and the space holds them.
         unsafe {
             side.each(dense, &mut |bits, place, row| {
                 let dst = at.by(bits);
@@ -409,7 +411,8 @@ impl Side {
         let nest = Nest::new(&self.rows);
         let last = nest.len().wrapping_sub(1);
         nest.walk(if together { only(last) } else { 0 }, &mut |bits, place| {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: `what` makes operations on this side's bits and a buffer's, readable or
+            // writable; the processor has the level in use.
             unsafe { (kernels().bits)(&what(bits, 8 * place, nest.dim(last))) }
         });
     }

@@ -28,7 +28,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
             by_dst: rows.dst,
             stream: reach.stream,
         };
-        // SAFETY: some of the caller's rows.
+        // SAFETY: some of the nest's rows: their items are readable, and the rows writable.
         unsafe { (kernels.fill)(&fill) }
     });
 }

@@ -18,7 +18,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
     let (outer, inner) = (nest.inner(1), nest.inner(0));
     let bytes = nest.bytes();
     if nest.is_empty() && (!reach.stream || bytes < 64) {
-        // SAFETY: one run of the caller's.
+        // SAFETY: the nest is one run: `bytes` bytes are readable and writable, without overlap.
         return unsafe { core::ptr::copy_nonoverlapping(nest.src, nest.dst, bytes) };
     }
     // The hardware prefetches contiguous runs; of long runs only the first lines need a prefetch.
@@ -37,11 +37,11 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
     let last = nest.len().wrapping_sub(1);
     let inside = only(last) | only(last.wrapping_sub(1));
     if nest.len() < 3 {
-        // SAFETY: the caller's runs.
+        // SAFETY: the runs of the nest, readable in the source and writable in the destination.
         return unsafe { (kernels.rows)(&rows) };
     }
     nest.each(inside, &mut |src, dst| {
-        // SAFETY: some of the caller's runs.
+        // SAFETY: some of the nest's runs, readable in the source and writable in the destination.
         unsafe { (kernels.rows)(&Rows { src, dst, ..rows }) }
     });
 }

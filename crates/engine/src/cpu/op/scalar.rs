@@ -47,7 +47,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest) {
             loops[LOOPS - 1].n = block.min(inner.n - at);
             let src = src.wrapping_offset(inner.src.wrapping_mul(at as isize));
             let dst = dst.wrapping_offset(inner.dst.wrapping_mul(at as isize));
-            // SAFETY: some of the caller's items.
+            // SAFETY: some of the nest's items, readable at `src` and writable at `dst`.
             unsafe { items(bytes, loops, src, dst) };
             at += block;
         }

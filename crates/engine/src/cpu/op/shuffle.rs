@@ -143,7 +143,8 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
     let found = kernels().shuffles.filter(able);
     let found = found.filter(|found| made.make(&period, found.window).is_some());
     let Some(Shuffles { run: kernel, .. }) = found else {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: all elements are readable or writable, the two sides apart, and the destination's
+        // distinct.
         return unsafe { scalar::copy(nest) };
     };
     let outer = (0..nest.len()).rev().find(|&i| shape.set & only(i) == 0);
@@ -160,13 +161,15 @@ pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
         let run = |program: &Program, first: usize, n: usize, stream: bool| {
             let src = src.wrapping_offset(first as isize * unit.src);
             let dst = dst.wrapping_add(first * shape.pitch);
-            // SAFETY: periods of the caller's nest; no window exceeds the bytes they read.
+            // SAFETY: `n` periods of the nest, readable and writable; no window exceeds the bytes
+            // they read.
             unsafe { kernel(program, src, dst, n, stream) }
         };
         // `n` periods from `from` on, of those from `first` on that are in the buffer.
         let end = |first: usize, from: usize, n: usize| {
             let src = src.wrapping_offset(first as isize * unit.src);
-            // SAFETY: as above; each parallel destination has `bytes` bytes.
+            // SAFETY: the program makes one group of periods in `made_beside`, which has room for
+            // them; each parallel destination has `bytes` bytes.
             unsafe {
                 kernel(&ends, src, made_beside, 1, false);
                 for k in 0..shape.beside.n {

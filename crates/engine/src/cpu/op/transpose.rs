@@ -124,7 +124,8 @@ fn lines(rows: &Side, item: usize) -> usize {
 /// As [`super::super::copy`].
 pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
     let far = reach.stream_scattered | reach.prefetch;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and `sides` are the
+    // nest's.
     unsafe { if far { past(nest, sides, reach) } else { near(nest, sides) } }
 }
 
@@ -132,7 +133,8 @@ pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
 #[inline(never)]
 unsafe fn near(nest: &Nest, sides: &Sides) {
     let mut lists = MaybeUninit::uninit();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and `sides` are the
+    // nest's; without streams and prefetches no stage is used.
     unsafe { transpose(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
 }
 
@@ -140,7 +142,8 @@ unsafe fn near(nest: &Nest, sides: &Sides) {
 #[inline(never)]
 unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
     let (mut lists, mut stage) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: all elements are readable or writable, the two sides apart, and `sides` are the
+    // nest's; the space has a stage.
     unsafe { transpose(nest, sides, reach, Space::any(&mut lists, &mut stage)) }
 }
 
@@ -162,7 +165,8 @@ unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let Sides { rows, columns, start, .. } = *sides;
     nest.each(sides.set | next.map_or(0, only), &mut |src, dst| {
         let (src, dst) = (src.wrapping_offset(start[0]), dst.wrapping_offset(start[1]));
-        // SAFETY: matrices of the caller's items; a space with a stage where one is used.
+        // SAFETY: matrices of the nest's items, readable or writable; the space has a stage where
+        // one is used.
         unsafe { (kernels.transpose)(item, &Matrix { src, dst, rows, columns }, &how, space) }
     });
     if odd {
