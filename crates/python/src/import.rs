@@ -200,7 +200,7 @@ unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
     if wanted.stream == stream::NONE {
         return Ok(());
     }
-    // SAFETY: the caller's word; past the check the struct is of major 1.
+    // SAFETY: `tensor` is a live struct; past the check it is of major 1.
     let DLTensor { device, data, .. } = unsafe {
         check_version(tensor.as_ptr())?;
         (&raw const (*tensor.as_ptr()).dl_tensor).read()

@@ -35,7 +35,8 @@ fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
 /// `block` is live.
 pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<NonNull<PyObject>> {
     loop {
-        // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+        // SAFETY: `block` is live, and each block holds its owner, so every step of the way is
+        // live.
         unsafe {
             if block.as_ref().references() != 1 {
                 return None;
@@ -74,7 +75,8 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
 /// `tensor` is live and not used again.
 #[inline(never)]
 pub unsafe fn release(python: Python, tensor: Versioned) {
-    // SAFETY: the caller's word; an object that goes is one that [`owner`] put there.
+    // SAFETY: `tensor` is live, and its reference is ours; an object that goes is one that
+    // [`owner`] put there.
     aside(python, || unsafe {
         match block::of_versioned(tensor) {
             Some(block) => block::drop_reference_by(block.as_ptr(), |kept| {
@@ -97,11 +99,12 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
 /// # Safety
 /// As [`release`].
 pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
-    // SAFETY: the caller's word; a block of ours answers as both.
+    // SAFETY: `tensor` is a live legacy struct.
     match unsafe { block::of_legacy(tensor) } {
-        // SAFETY: as above.
+        // SAFETY: the block is live, and the reference, which is ours to release, counts for both
+        // its structs.
         Some(block) => unsafe { release(python, Block::versioned(block)) },
-        // SAFETY: as above.
+        // SAFETY: `tensor` is a live foreign struct, and its reference is ours to release.
         None => aside(python, || unsafe { share::release_legacy(tensor) }),
     }
 }
@@ -119,7 +122,8 @@ pub unsafe fn around(
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let home = home::here(python)?;
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live and keeps its
+    // memory.
     let block = unsafe {
         match block::around(tensor, flags, owner(object, home)) {
             Ok(block) => block,

@@ -57,7 +57,7 @@ pub fn unserved(device_type: DeviceCode) -> Error {
 /// # Safety
 /// As there.
 pub unsafe fn set_driver_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
-    // SAFETY: the same condition.
+    // SAFETY: `path` is NULL or a string that is never freed.
     unsafe { gpu::set_path(device_type, path) }.unwrap_or_else(|| Err(no_driver(device_type)))
 }
 

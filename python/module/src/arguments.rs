@@ -84,7 +84,8 @@ macro_rules! method {
                 nargs: isize,
                 keywords: *mut PyObject,
             ) -> *mut PyObject {
-                // SAFETY: Python's word.
+                // SAFETY: Python calls it, with `nargs` live values and those of the keywords;
+                // `body` is this method's.
                 unsafe { called(object, args, nargs, keywords, CALL.as_ptr(), body) }
             }
             MethodDef::new(concat!(stringify!($name), "\0"), method, &DOC)

@@ -138,7 +138,8 @@ method!(
 fn reduce(this: This, protocol: i64) -> Result<Owned> {
     let python = this.python;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word; live objects.
+    // SAFETY: Python keeps `this` during the call, and `this` its tensor; the other objects are
+    // held here.
     unsafe {
         this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         if !device_type::host_reachable(snapshot.device.device_type) {

@@ -58,7 +58,7 @@ impl Pair {
     #[inline(always)]
     pub unsafe fn read(&mut self, given: Given, rules: Rules) -> Result<()> {
         let [source, target] = self.args;
-        // SAFETY: the caller's word.
+        // SAFETY: both structs are live, with their shapes and strides.
         unsafe {
             self.src.read_managed(given.src.as_ptr(), rules).of(source)?;
             self.dst.read_managed(given.dst.as_ptr(), rules).of(target)
@@ -75,7 +75,8 @@ impl Pair {
         rules: Rules,
     ) -> Result<()> {
         let [source, target] = self.args;
-        // SAFETY: the caller's word.
+        // SAFETY: both point to readable `DLTensor`s; shape and strides, where not NULL, hold
+        // `ndim` values.
         unsafe {
             self.src.read(src.tensor.as_ptr(), src.flags, rules).of(source)?;
             self.dst.read(dst.tensor.as_ptr(), dst.flags, rules).of(target)

@@ -77,7 +77,8 @@ impl Worker {
     /// # Safety
     /// As [`Backend::copy`].
     pub(super) unsafe fn copy(&self, transfer: &Transfer) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: both sides stay allocated until the work is done, and no destination element is a
+        // source's.
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
@@ -96,7 +97,8 @@ impl Worker {
         if ready.event(self.backend).is_none() {
             return self.sync();
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the stream is one of this worker's device, and the destination's memory keeps the
+        // event.
         match unsafe { ready.again(self.queue()) } {
             Err(error) if error.status() != DLRS_CAPTURING => self.sync(),
             _ => Ok(()),
@@ -323,7 +325,8 @@ pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()
     loop {
         let transfer = alike.current();
         let host = on_host(&transfer.src) && on_host(&transfer.dst);
-        // SAFETY: as above; what is in host memory is the CPU's now.
+        // SAFETY: every element is live, and no destination element is a source's; host memory is
+        // the CPU's now.
         unsafe {
             match host {
                 true => cpu::copy(&mut transfer.plan, &options.parallel)?,

@@ -36,7 +36,8 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
         worker.waitable()?;
     }
     if !matches!(transfer.plan.item, Item::Bytes(_)) {
-        // SAFETY: the caller's word.
+        // SAFETY: every element is live on its side, and the destination's are distinct and none of
+        // the source's.
         return unsafe { stage_bits(transfer, fetch, store, options) };
     }
     pieces::each(&transfer.plan, STAGE_NBYTES, |plan| {
@@ -79,14 +80,16 @@ unsafe fn stage(
 /// # Safety
 /// As [`super::route::execute`].
 unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()> {
-    // SAFETY: the caller's word, for all of this function.
+    // SAFETY: every source element is live on the worker's device; the destination is host memory
+    // apart from it.
     match unsafe { worker.copy(into) } {
         Err(error) if error.status() == DLRS_UNSUPPORTED => {}
         done => return done.and_then(|()| worker.sync()),
     }
     let span = Span::of(&into.plan, |dim| dim.src);
     if span.nbytes > into.plan.nbytes().saturating_mul(SPAN_FACTOR) {
-        // SAFETY: as above.
+        // SAFETY: the source is live on the worker's device, and the host memory has room for every
+        // element.
         return unsafe { each_item(worker, into) };
     }
     let scratch = Scratch::new(Some(span.nbytes))?;
@@ -106,7 +109,8 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
 /// # Safety
 /// As [`super::route::execute`].
 unsafe fn each_item(worker: Worker, transfer: &Transfer) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: every element is live on its side until `sync` has returned, and no destination
+    // element is a source's.
     match unsafe { worker.copy(transfer) } {
         Err(error) if error.status() == DLRS_UNSUPPORTED && transfer.plan.ndim() > 0 => {}
         done => return done.and_then(|()| worker.sync()),
@@ -182,7 +186,8 @@ unsafe fn fetch_span(
 ) -> Result<()> {
     let first = first.wrapping_offset(-(span.before as isize));
     let plan = Plan::new(first, memory.as_ptr(), Item::Bytes(span.nbytes as usize));
-    // SAFETY: the caller's word.
+    // SAFETY: the span is live on its side, `memory` has room for its bytes, and nobody else uses
+    // that.
     unsafe { each_item(worker, &Transfer { plan, src: side, dst: HOST, ..*piece }) }
 }
 
