@@ -198,8 +198,7 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
 /// The name says the type.
 #[inline]
 unsafe fn contents<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
-    // SAFETY: `capsule` is live and `name` a text; the type is compared exactly, as nobody can
-    // derive from it.
+    // SAFETY: `capsule` is live, `name` a text; nobody can derive from the type.
     unsafe {
         match type_of(capsule.as_ptr()) == python.PyCapsule_Type() {
             true => inside(python, capsule, name),
@@ -267,8 +266,7 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
 /// a tensor on a device only the ticket then tells. It is that of a block that only the capsule's
 /// consumer holds.
 unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
-    // SAFETY: Python destroys a capsule of ours, with a legacy tensor, and a ticket or NULL as its
-    // context.
+    // SAFETY: Python destroys a capsule of ours, whose context is a ticket or NULL.
     unsafe {
         let python = Python::calling();
         let ticket = python.PyCapsule_GetContext(capsule).addr();

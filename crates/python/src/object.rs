@@ -112,8 +112,7 @@ pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
     // SAFETY: attached, by `Python`; attached again before it is used.
     let thread = unsafe { python.PyEval_SaveThread() };
     let result = work();
-    // SAFETY: `thread` is the state that this thread has just saved, which nothing has restored
-    // yet.
+    // SAFETY: `thread` is the state that this thread has just saved.
     unsafe { python.PyEval_RestoreThread(thread) };
     result
 }

@@ -115,8 +115,7 @@ pub unsafe fn after(
             let backend = registry::required(device.device_type)?;
             let stream = with_exposed_provenance_mut(handle);
             let home = if handle == 0 { backend.home(device, data)? } else { device };
-            // SAFETY: the memory's block keeps the event of `ready`, and the stream is that of
-            // `home`.
+            // SAFETY: the memory's block keeps the event, and the stream is one of `home`.
             unsafe { ready.before(backend, (home, stream)) }
         }
     }

@@ -174,8 +174,7 @@ impl Python {
     fn checked(self) -> bool {
         // SAFETY: the one may be called at any time, the other on any thread while Python runs.
         let runs = unsafe { self.Py_IsInitialized() } != 0;
-        // SAFETY: `PyGILState_Check` may be called on any thread while Python runs, which was just
-        // asked.
+        // SAFETY: `PyGILState_Check` may be called on any thread while Python runs.
         runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
     }
 
@@ -248,8 +247,7 @@ pub unsafe fn fill(
 ) -> Result<()> {
     let mut name: *const c_char = names.as_ptr().cast();
     for (place, slot) in table.iter().enumerate() {
-        // SAFETY: `name` stands at one of the texts, which end with NUL and are as many as the
-        // places.
+        // SAFETY: `name` is at one of the texts, each ending with NUL, one for each place.
         let address = unsafe {
             let address = platform::symbol(library, name);
             name = name.add(CStr::from_ptr(name).count_bytes() + 1);

@@ -35,8 +35,7 @@ fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
 /// `block` is live.
 pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<NonNull<PyObject>> {
     loop {
-        // SAFETY: `block` is live, and each block holds its owner, so every step of the way is
-        // live.
+        // SAFETY: `block` is live, and each block holds its owner: every step of the way is live.
         unsafe {
             if block.as_ref().references() != 1 {
                 return None;
@@ -101,8 +100,7 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
 pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
     // SAFETY: `tensor` is a live legacy struct.
     match unsafe { block::of_legacy(tensor) } {
-        // SAFETY: the block is live, and the reference, which is ours to release, counts for both
-        // its structs.
+        // SAFETY: the block is live; the reference, which is ours, is both structs'.
         Some(block) => unsafe { release(python, Block::versioned(block)) },
         // SAFETY: `tensor` is a live foreign struct, and its reference is ours to release.
         None => aside(python, || unsafe { share::release_legacy(tensor) }),
@@ -122,8 +120,7 @@ pub unsafe fn around(
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let home = home::here(python)?;
-    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live and keeps its
-    // memory.
+    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live.
     let block = unsafe {
         match block::around(tensor, flags, owner(object, home)) {
             Ok(block) => block,

@@ -84,8 +84,7 @@ pub unsafe fn import_read(
     import: &Import,
 ) -> Result<Versioned> {
     let mut copied = false;
-    // SAFETY: `tensor` is live; its reference goes to the result, or is released once a copy stands
-    // for it.
+    // SAFETY: `tensor` is live; its reference goes to the result, or is released after a copy.
     unsafe {
         import.limits.check(src, import.device)?;
         let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;

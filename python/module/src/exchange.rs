@@ -30,8 +30,7 @@ pub unsafe extern "C" fn dlpack(
     nargs: isize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    // SAFETY: Python calls it attached, for a `Tensor`, with as many live values at `args` as it
-    // says.
+    // SAFETY: Python calls it attached, for a `Tensor`, with its arguments at `args`.
     unsafe {
         answer("Tensor.__dlpack__", |python| {
             let keywords = export::parse(args, nargs, names)?;
@@ -150,8 +149,7 @@ pub unsafe extern "C" fn from_object(
     object: *mut c_void,
     out: *mut *mut DLManagedTensorVersioned,
 ) -> c_int {
-    // SAFETY: the thread is attached; `object` is NULL or live, `out` NULL or writable, and `ours`
-    // rejects NULL.
+    // SAFETY: attached; `object` is live and `out` writable, for `ours` rejects NULL.
     unsafe {
         answer("Tensor", |python| {
             let object = ours(python, object, out.cast())?;
@@ -167,8 +165,7 @@ pub unsafe extern "C" fn from_object(
 /// # Safety
 /// As dlpack.h says: attached to Python; a live object, and room for a description.
 pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: the thread is attached; `object` is NULL or live, `out` NULL or writable, and `ours`
-    // rejects NULL.
+    // SAFETY: attached; `object` is live and `out` writable, for `ours` rejects NULL.
     unsafe {
         answer("Tensor", |python| {
             out.write(*ours(python, object, out.cast())?.live().description());
@@ -186,8 +183,7 @@ pub unsafe fn to_object(
     tensor: *mut DLManagedTensorVersioned,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the thread is attached; `tensor` is live, `out` writable. On failure the tensor is
-    // not taken.
+    // SAFETY: attached; `tensor` is live and `out` writable. On failure `tensor` is not taken.
     unsafe {
         answer("Tensor", |python| {
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
@@ -209,8 +205,7 @@ unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<
     if object.is_null() || out.is_null() {
         return Err(Error::new(DLRS_NULL_ARG));
     }
-    // SAFETY: `object` is live: it is not NULL. Only a `Tensor` of this library has that
-    // `tp_dealloc`.
+    // SAFETY: `object` is live, for it is not NULL; only our `Tensor`s have that `tp_dealloc`.
     unsafe {
         let kind = required(python.PyObject_Type(object.cast()))?;
         let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::tp_dealloc as c_int);

@@ -130,8 +130,7 @@ macro_rules! slot {
             object: *mut PyObject $(, $argument: $type)*
         ) -> <$answer as $crate::failure::Answer>::Given {
             use $crate::{failure::answer, tensor::This};
-            // SAFETY: Python calls it attached, for an object of the type, which it keeps during
-            // the call.
+            // SAFETY: Python calls it attached, and keeps the object, which is of the type.
             unsafe {
                 answer($shown, |python| -> $crate::error::Result<$answer> {
                     let $this = This::new(python, object);

@@ -138,8 +138,7 @@ method!(
 fn reduce(this: This, protocol: i64) -> Result<Owned> {
     let python = this.python;
     let mut snapshot = Snapshot::new();
-    // SAFETY: Python keeps `this` during the call, and `this` its tensor; the other objects are
-    // held here.
+    // SAFETY: Python keeps `this` during the call, and with it the tensor; the rest is held here.
     unsafe {
         this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         if !device_type::host_reachable(snapshot.device.device_type) {

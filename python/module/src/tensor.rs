@@ -189,8 +189,7 @@ unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
 /// one reference to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
-    // SAFETY: `kind` is a `Tensor` type; `tensor` is a live block of ours, with one reference to
-    // give.
+    // SAFETY: `kind` is a `Tensor` type; `tensor` is a live block of ours, to be given.
     unsafe { Held::new(python, tensor).give(|tensor| wrap_if(python, kind, || folded(tensor))) }
 }
 
@@ -277,8 +276,7 @@ impl Held {
     #[inline(never)]
     pub unsafe fn object(self, kind: *mut PyObject) -> Result<Owned> {
         let python = self.0;
-        // SAFETY: `kind` is a type whose objects hold a tensor; the block has our reference to
-        // give.
+        // SAFETY: `kind` is a type whose objects hold a tensor; our reference is given.
         self.give(|tensor| unsafe { wrap_if(python, kind, || Ok(tensor.cast())) })
     }
 }
@@ -300,8 +298,7 @@ pub unsafe extern "C" fn traverse(
     visit: Visit,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: Python calls it for a `Tensor`; a block that it holds is live, and so is what that
-    // holds.
+    // SAFETY: `object` is a live `Tensor`; a block that it holds is live, and what that holds.
     unsafe {
         match visit(type_of(object), context) {
             0 => {}

@@ -278,8 +278,7 @@ unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
         byte_offset: tensor.byte_offset,
         flags: Some(tensor.flags),
     };
-    // SAFETY: `tensor` was read at the layout level without error, of a tensor that is live
-    // meanwhile.
+    // SAFETY: `tensor` was read at the layout level without error; its memory is live.
     let reader = unsafe { Reader::new(tensor) }.ok();
     let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
     dlpack_print::write_tensor(&description, elements, &PrintOptions::DEFAULT, out)

@@ -77,8 +77,7 @@ impl Worker {
     /// # Safety
     /// As [`Backend::copy`].
     pub(super) unsafe fn copy(&self, transfer: &Transfer) -> Result<()> {
-        // SAFETY: both sides stay allocated until the work is done, and no destination element is a
-        // source's.
+        // SAFETY: both sides are live until the work is done; no destination element is a source's.
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
@@ -97,8 +96,7 @@ impl Worker {
         if ready.event(self.backend).is_none() {
             return self.sync();
         }
-        // SAFETY: the stream is one of this worker's device, and the destination's memory keeps the
-        // event.
+        // SAFETY: the stream is this worker's device's; the destination keeps the event.
         match unsafe { ready.again(self.queue()) } {
             Err(error) if error.status() != DLRS_CAPTURING => self.sync(),
             _ => Ok(()),
@@ -325,8 +323,7 @@ pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()
     loop {
         let transfer = alike.current();
         let host = on_host(&transfer.src) && on_host(&transfer.dst);
-        // SAFETY: every element is live, and no destination element is a source's; host memory is
-        // the CPU's now.
+        // SAFETY: every element is live, none is on both sides, and host memory is the CPU's now.
         unsafe {
             match host {
                 true => cpu::copy(&mut transfer.plan, &options.parallel)?,

@@ -88,8 +88,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
     }
     let span = Span::of(&into.plan, |dim| dim.src);
     if span.nbytes > into.plan.nbytes().saturating_mul(SPAN_FACTOR) {
-        // SAFETY: the source is live on the worker's device, and the host memory has room for every
-        // element.
+        // SAFETY: the source is live on the worker's device; the host memory has room for all.
         return unsafe { each_item(worker, into) };
     }
     let scratch = Scratch::new(Some(span.nbytes))?;
@@ -186,8 +185,7 @@ unsafe fn fetch_span(
 ) -> Result<()> {
     let first = first.wrapping_offset(-(span.before as isize));
     let plan = Plan::new(first, memory.as_ptr(), Item::Bytes(span.nbytes as usize));
-    // SAFETY: the span is live on its side, `memory` has room for its bytes, and nobody else uses
-    // that.
+    // SAFETY: the span is live on its side, and `memory` has room for its bytes.
     unsafe { each_item(worker, &Transfer { plan, src: side, dst: HOST, ..*piece }) }
 }
 

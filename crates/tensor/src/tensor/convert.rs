@@ -177,8 +177,7 @@ pub unsafe fn to_legacy_read(
     policy: LegacyPolicy,
     snapshot: &mut Snapshot,
 ) -> Result<Option<Legacy>> {
-    // SAFETY: `tensor` is live; past the version check its flags and its DLTensor are at their
-    // places.
+    // SAFETY: `tensor` is live; past the version check all members are at their places.
     let own = unsafe {
         let own = block::of_versioned(tensor);
         check_version(tensor.as_ptr())?;

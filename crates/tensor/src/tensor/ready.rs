@@ -32,16 +32,14 @@ unsafe extern "C" fn end(kept: *mut c_void) {
 /// # Safety
 /// `kept` is the context of [`end`], of a block that outlives the result.
 unsafe fn read(kept: *mut c_void) -> Option<&'static Ready> {
-    // SAFETY: `kept` is NULL or a `Ready` that the block keeps as long as it lives; it is never
-    // written again.
+    // SAFETY: `kept` is NULL or a `Ready` that lives as long as the block; nothing writes it again.
     unsafe { kept.cast::<Ready>().as_ref() }
 }
 
 /// # Safety
 /// `block` outlives the result.
 unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
-    // SAFETY: `block` and the keeper that it holds outlive the result; what goes with [`end`] is a
-    // `Ready`.
+    // SAFETY: `block` and its keeper outlive the result; what goes with [`end`] is a `Ready`.
     unsafe { read(chain::attached(share::keeper(block).as_ref(), end)?) }
 }
 
@@ -59,8 +57,7 @@ pub unsafe fn of(tensor: Versioned) -> Option<&'static Ready> {
 /// # Safety
 /// `tensor` is NULL, or of major 1 and outlives the result.
 pub unsafe fn of_described(tensor: *const DLManagedTensorVersioned) -> Option<&'static Ready> {
-    // SAFETY: `tensor` is of major 1 where not NULL, and outlives the result, and so does its
-    // block.
+    // SAFETY: `tensor` is of major 1, for it is not NULL; it and its block outlive the result.
     unsafe { of_block(block::of_itself(NonNull::new(tensor.cast_mut())?)?) }
 }
 
@@ -124,8 +121,7 @@ pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
 /// # Safety
 /// `tensor` is live; `stream` is the device's.
 pub unsafe fn wait(tensor: Versioned, device: DLDevice, stream: Stream) -> Result<()> {
-    // SAFETY: `tensor` is live, past `own` of major 1, and keeps the record; the stream is the
-    // device's.
+    // SAFETY: `tensor` is live, past `own` ours, and keeps the record; the stream is the device's.
     unsafe {
         let block = share::own(tensor)?;
         let backend = registry::required(device.device_type)?;

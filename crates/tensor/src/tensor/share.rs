@@ -192,8 +192,7 @@ pub unsafe fn references(tensor: Versioned) -> usize {
 /// `block` is live.
 pub unsafe fn keeper(mut block: NonNull<Block>) -> NonNull<Block> {
     loop {
-        // SAFETY: `block` is live, and each block holds its owner, so every step of the way is
-        // live.
+        // SAFETY: `block` is live, and each block holds its owner: every step of the way is live.
         let base = unsafe {
             match block.as_ref().owner() {
                 Owner::Versioned(base) => block::of_versioned(base),

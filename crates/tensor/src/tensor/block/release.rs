@@ -14,8 +14,7 @@ use crate::platform;
 /// The caller has one reference to a live block and does not use it again.
 #[inline(always)]
 pub unsafe fn drop_reference(block: *mut Block) {
-    // SAFETY: one reference to a live block is ours to release; `free` takes the object that it was
-    // given with.
+    // SAFETY: one reference to a live block is ours; `free` takes the object it was given with.
     unsafe { drop_reference_by(block, |kept| (kept.free)(kept.object, kept.runtime)) }
 }
 
@@ -64,8 +63,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
 #[cold]
 #[inline(never)]
 unsafe fn drop_linked(block: *mut Block) {
-    // SAFETY: no reference is left, so only callbacks reach the block; they may still attach
-    // others.
+    // SAFETY: no reference is left: only callbacks reach the block, which may attach others.
     unsafe {
         chain::run(&(*block).before);
         drop_last(block);
