@@ -171,7 +171,7 @@ unsafe fn shell(
     name: *const c_char,
     destroy: Destructor,
 ) -> Result<Owned> {
-    // SAFETY: attached; the caller's word.
+    // SAFETY: attached; `pointer` is not NULL, and `name` is static.
     unsafe { required(python.PyCapsule_New(pointer, name, Some(destroy))) }
 }
 

@@ -110,7 +110,7 @@ unsafe fn by_table(
 ) -> Result<Option<Versioned>> {
     let Some(export) = table.managed_tensor_from_py_object_no_sync else { return Ok(None) };
     let mut tensor = null_mut();
-    // SAFETY: the table's contract: an object of its type, and a variable.
+    // SAFETY: attached; `object` is live, of the table's type, and `tensor` is a variable.
     unsafe {
         if export(object.as_ptr().cast(), &raw mut tensor) != 0 {
             return failed(python, object);

@@ -63,7 +63,7 @@ pub struct Keywords {
 /// ones, and those by keyword, whose names are the tuple `names`.
 ///
 /// # Safety
-/// As Python calls: live objects, `names` is NULL or a tuple.
+/// `names` is NULL or a live tuple of texts; at `args` is a live object for each name.
 pub unsafe fn parse(
     args: *const *mut PyObject,
     nargs: isize,
@@ -235,7 +235,7 @@ unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned
 /// Whether the tensor itself meets the request; then the consumer's stream waits for it.
 ///
 /// # Safety
-/// `tensor` is live.
+/// `tensor` is live and ours.
 #[inline(always)]
 unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result<bool> {
     // SAFETY: `tensor` is a live struct of ours, so of major 1.
@@ -267,7 +267,7 @@ unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bo
     if !serves {
         return Ok(());
     }
-    // SAFETY: streams of the device, by the caller's word.
+    // SAFETY: `tensor` is live; both streams are those of its device, for it serves itself.
     unsafe {
         match ready::of(tensor) {
             Some(ready) => stream::after(python, ready, (here, data), stream),

@@ -211,6 +211,6 @@ unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
         return Ok(());
     }
     let consumer = stream::from_python(wanted.stream, device.device_type)?;
-    // SAFETY: the caller's stream of that device.
+    // SAFETY: `consumer` was read as a stream of `device`; NULL is its default stream.
     unsafe { stream::order(device, data, consumer, null_mut()) }
 }

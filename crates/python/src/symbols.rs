@@ -117,7 +117,7 @@ impl Python {
     #[cold]
     fn measure(self) -> Result<()> {
         let name = c"__basicsize__".as_ptr();
-        // SAFETY: attached; an exception that is set is that of the caller's caller.
+        // SAFETY: attached; `aside` keeps an exception that is set, and these are live objects.
         let nbytes = aside(self, || unsafe {
             let base = self.PyBaseObject_Type();
             let size = Owned::new(self.PyObject_GetAttrString(base, name))?;

@@ -23,7 +23,7 @@ fn owner(object: NonNull<PyObject>, home: &'static Home) -> Owner {
 /// There is a block with this [`owner`]: it has its reference now.
 #[inline(always)]
 fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
-    // SAFETY: attached; the object is live, by the word of who has made the block.
+    // SAFETY: attached; `object` is live, as the block that keeps it was just made.
     unsafe { python.Py_IncRef(object.as_ptr()) };
     core::mem::forget(home.life());
 }

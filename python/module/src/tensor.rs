@@ -171,7 +171,7 @@ pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
 /// As [`own`], for one of our blocks that was imported by [`RULES`].
 ///
 /// # Safety
-/// As [`own`].
+/// As [`own`]; `tensor` is a block of ours.
 #[inline]
 unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
     // SAFETY: `tensor` is a live block of ours, and nothing changes what a block says.

@@ -268,7 +268,7 @@ slot!(
 );
 
 /// # Safety
-/// The snapshot is that of a live tensor.
+/// The snapshot was read at the layout level without error, of a tensor that is live.
 unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
     let description = Description {
         shape: tensor.shape(),

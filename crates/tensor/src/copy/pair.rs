@@ -68,7 +68,7 @@ impl Pair {
     /// As [`Pair::read`], of bare tensors.
     ///
     /// # Safety
-    /// As there.
+    /// Both point to readable `DLTensor`s; shape and strides, where not NULL, hold `ndim` values.
     pub unsafe fn read_described(
         &mut self,
         [src, dst]: [Described; 2],

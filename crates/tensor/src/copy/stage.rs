@@ -61,7 +61,7 @@ unsafe fn stage(
     let (into, back) = pieces::through(&piece.plan, memory.as_ptr());
     let mut into = Transfer { plan: into, dst: HOST, ..*piece };
     let mut back = Transfer { plan: back, src: HOST, ..*piece };
-    // SAFETY: the memory is compact and large enough; the rest is the caller's word.
+    // SAFETY: the memory has room for the compact elements; each is live on its side.
     unsafe {
         match fetch {
             None => cpu::copy(&mut into.plan, &options.parallel)?,
@@ -152,7 +152,7 @@ unsafe fn stage_bits(
     let (src, dst) = (Span::of(&local, |dim| dim.src), Span::of(&local, |dim| dim.dst));
     let from = Scratch::new(fetch.map(|_| src.nbytes))?;
     let to = Scratch::new(store.map(|_| dst.nbytes))?;
-    // SAFETY: the spans hold every element; the rest is the caller's word.
+    // SAFETY: the spans hold every element, and each is live on its side.
     unsafe {
         if let (Some(worker), Some(memory)) = (fetch, from.memory()) {
             fetch_span(worker, piece, (piece.src, piece.plan.src), &src, memory)?;

@@ -276,7 +276,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
         return (null_mut(), null_mut());
     }
     // SAFETY: the arrays stand right behind the block, whose size is a multiple of 8; both lie in
-    // the caller's room, and nobody else has seen it yet.
+    // the room of `block`, which nobody else has seen yet.
     unsafe {
         let shape = block.add(1).cast::<i64>();
         let strides = shape.add(ndim);

@@ -264,7 +264,7 @@ unsafe fn run_links(links: &AtomicPtr<Link>) {
         // SAFETY: links come from `platform::memory`.
         unsafe { platform::give_back(memory.cast()) };
         if serial.into_inner() > BUSY {
-            // SAFETY: `set` wrote it; the caller of `attach` vouched for it and its context.
+            // SAFETY: `set` or `push` wrote a callback with its own context; it is called once.
             unsafe {
                 transmute::<*mut c_void, Callback>(callback.into_inner())(context.into_inner())
             };

@@ -50,7 +50,7 @@ pub unsafe fn release_legacy(tensor: Legacy) {
 pub unsafe fn release_here(tensor: Versioned) {
     // SAFETY: `tensor` is a live struct.
     match unsafe { block::of_versioned(tensor) } {
-        // SAFETY: a live block of ours; the reference is the caller's.
+        // SAFETY: a live block of ours, whose reference is released once, here.
         Some(block) => unsafe { block::drop_reference(block.as_ptr()) },
         // SAFETY: `tensor` is live and not used again: its reference is released once, here.
         None => unsafe { release_other(tensor) },
