@@ -160,7 +160,7 @@ fn wait(
         Stream::NoSync => Ok(()),
         Stream::Handle(handle) => {
             let producer = with_exposed_provenance_mut(handle);
-            // SAFETY: the object's own stream, and the caller's.
+            // SAFETY: both were read as streams of `device`, which has the memory at `data`.
             unsafe { stream::order(device, data, consumer, producer) }
         }
     }

@@ -35,7 +35,7 @@ pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
 /// `tensor` is live; on success the capsule owns the caller's reference.
 #[inline(always)]
 pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the capsule; the name is static.
     unsafe {
         match block::of_versioned(tensor) {
             Some(_) => shell(python, tensor.as_ptr().cast(), VERSIONED.as_ptr(), destroy_versioned),
@@ -50,7 +50,7 @@ pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
 /// As [`new`].
 #[inline(never)]
 unsafe fn new_foreign(python: Python, tensor: Versioned) -> Result<Owned> {
-    // SAFETY: the caller's word. While it is called used, nobody frees what is in the capsule.
+    // SAFETY: `tensor` is live. While the capsule is called used, nobody frees what is in it.
     unsafe {
         check_version(tensor.as_ptr())?;
         let capsule =
@@ -68,7 +68,7 @@ unsafe fn new_foreign(python: Python, tensor: Versioned) -> Result<Owned> {
 /// `tensor` is live; on success the capsule owns the caller's reference.
 #[inline(always)]
 pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct, and its reference goes to the capsule.
     unsafe {
         let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
         let watched = !device_type::host_reachable(device.device_type);
@@ -85,7 +85,7 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
 /// As [`new_legacy`].
 #[inline(never)]
 unsafe fn new_boxed(python: Python, tensor: Legacy, watched: bool) -> Result<Owned> {
-    // SAFETY: the caller's word. As in `new`.
+    // SAFETY: `tensor` is live. While the capsule is called used, nobody frees what is in it.
     unsafe {
         let destroy = if watched { destroy_watched } else { destroy_legacy };
         let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED.as_ptr(), destroy)?;
@@ -110,7 +110,7 @@ static NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCH
 /// `tensor` is live, and `name` a static text; on success the capsule owns the caller's reference.
 #[inline]
 pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) -> Result<Owned> {
-    // SAFETY: the caller's word. Mostly the first byte tells.
+    // SAFETY: `name` is a text that ends with NUL. Mostly the first byte tells.
     let own = unsafe {
         matches!(name.read() as u8, b'd' | b'u')
             && NAMES.iter().any(|known| same(name, known.as_ptr()))
@@ -120,7 +120,7 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
             .detail("the name is one of DLPack's\0Give a name of your own.")
             .of(NAME));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the capsule; `name` is static.
     unsafe {
         check_version(tensor.as_ptr())?;
         shell(python, tensor.as_ptr().cast(), name, destroy_private)
@@ -140,7 +140,8 @@ pub unsafe fn held(
     object: *mut PyObject,
     name: *const c_char,
 ) -> Option<Versioned> {
-    // SAFETY: the caller's word. A capsule's destructor tells who made it, and so what is inside.
+    // SAFETY: `object` is live, `name` a text. A capsule's destructor tells who made it, and so
+    // what is inside.
     unsafe {
         let found = contents(python, Object::new(object), name)?;
         let destroy = python.PyCapsule_GetDestructor(object);
@@ -170,7 +171,7 @@ unsafe fn shell(
     name: *const c_char,
     destroy: Destructor,
 ) -> Result<Owned> {
-    // SAFETY: attached; the caller's word.
+    // SAFETY: attached; `pointer` is not NULL, and `name` is static.
     unsafe { required(python.PyCapsule_New(pointer, name, Some(destroy))) }
 }
 
@@ -180,13 +181,13 @@ unsafe fn shell(
 /// # Safety
 /// `tensor` is live, of major 1; on success the result owns the caller's reference.
 unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1.
     let (ours, found) = unsafe { (block::of_versioned(tensor), tensor.as_ptr().read()) };
     let bare = found.dl_tensor.ndim > 0 && found.dl_tensor.strides.is_null();
     if ours.is_some() || !(found.deleter.is_none() || found.manager_ctx.is_null() || bare) {
         return Ok(tensor);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1, and its reference goes to the block.
     unsafe { convert::boxed(tensor).map(Block::versioned) }
 }
 
@@ -197,7 +198,7 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
 /// The name says the type.
 #[inline]
 unsafe fn contents<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
-    // SAFETY: the caller's word; nobody can derive from the type.
+    // SAFETY: `capsule` is live, `name` a text; nobody can derive from the type.
     unsafe {
         match type_of(capsule.as_ptr()) == python.PyCapsule_Type() {
             true => inside(python, capsule, name),
@@ -212,7 +213,7 @@ unsafe fn contents<T>(python: Python, capsule: Object, name: *const c_char) -> O
 /// As [`contents`].
 #[inline]
 unsafe fn inside<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
-    // SAFETY: the caller's word; a capsule's pointer is not NULL, and its name is NULL or a text.
+    // SAFETY: `capsule` is a live capsule: its pointer is not NULL, and its name is NULL or a text.
     unsafe {
         let capsule = capsule.as_ptr();
         let found = python.PyCapsule_GetName(capsule);
@@ -252,7 +253,7 @@ unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
 }
 
 unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
-    // SAFETY: as above.
+    // SAFETY: Python destroys a capsule of ours; under this name it still owns its legacy tensor.
     unsafe {
         let python = Python::calling();
         if let Some(tensor) = inside(python, Object::new(capsule), LEGACY.as_ptr()) {
@@ -265,7 +266,7 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
 /// a tensor on a device only the ticket then tells. It is that of a block that only the capsule's
 /// consumer holds.
 unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
-    // SAFETY: as above.
+    // SAFETY: Python destroys a capsule of ours, whose context is a ticket or NULL.
     unsafe {
         let python = Python::calling();
         let ticket = python.PyCapsule_GetContext(capsule).addr();
@@ -300,7 +301,8 @@ pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
 /// No other thread takes from the capsule meanwhile.
 #[inline(always)]
 unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
-    // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
+    // SAFETY: no other thread takes from the capsule; its name says what is inside, its new name
+    // that it is ours.
     unsafe {
         if let Some(tensor) =
             contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED.as_ptr())
@@ -333,7 +335,7 @@ unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
 /// # Safety
 /// `capsule` is a valid capsule, so this cannot fail.
 unsafe fn rename(python: Python, capsule: Object, name: &'static CStr) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `capsule` is a live capsule, and the name is static.
     match unsafe { python.PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } {
         0 => Ok(()),
         _ => Err(raised()),

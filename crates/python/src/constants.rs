@@ -61,7 +61,7 @@ pub fn of(python: Python, home: &Home, constant: Constant) -> Result<Object<'_>>
 fn fill(python: Python, home: &Home, constant: Constant) -> Result<Object<'_>> {
     let slot = home.constants.get(constant as usize).ok_or_else(raised)?;
     let kept = slot.get(|| make(python, constant))?;
-    // SAFETY: as above.
+    // SAFETY: live: the slot has a reference, for as long as the interpreter.
     Ok(unsafe { Object::new(kept.as_ptr()) })
 }
 

@@ -110,7 +110,7 @@ unsafe fn by_table(
 ) -> Result<Option<Versioned>> {
     let Some(export) = table.managed_tensor_from_py_object_no_sync else { return Ok(None) };
     let mut tensor = null_mut();
-    // SAFETY: the table's contract: an object of its type, and a variable.
+    // SAFETY: attached; `object` is live, of the table's type, and `tensor` is a variable.
     unsafe {
         if export(object.as_ptr().cast(), &raw mut tensor) != 0 {
             return failed(python, object);
@@ -148,7 +148,7 @@ unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned
         DLDataTypeCode::kDLBool as u8,
         DLDataTypeCode::kDLOpaqueHandle as u8,
     ];
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1.
     let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
     if WHOLE.contains(&code) {
         return Ok(true);
@@ -224,7 +224,7 @@ unsafe fn ordered(
     tensor: Versioned,
     consumer: i64,
 ) -> Result<bool> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1.
     let DLTensor { device, data, .. } = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
     let streams = stream::has_streams(device.device_type);
     let Some(current) = table.current_work_stream.filter(|_| streams) else {
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn current_work_stream(
     out: *mut *mut c_void,
 ) -> c_int {
     if !out.is_null() {
-        // SAFETY: the caller's word.
+        // SAFETY: `out` is a writable variable: it is not NULL.
         unsafe { out.write(null_mut()) };
         return 0;
     }

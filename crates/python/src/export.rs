@@ -63,7 +63,7 @@ pub struct Keywords {
 /// ones, and those by keyword, whose names are the tuple `names`.
 ///
 /// # Safety
-/// As Python calls: live objects, `names` is NULL or a tuple.
+/// `names` is NULL or a live tuple of texts; at `args` is a live object for each name.
 pub unsafe fn parse(
     args: *const *mut PyObject,
     nargs: isize,
@@ -78,7 +78,8 @@ pub unsafe fn parse(
     }
     let mut values = [null_mut(); NAMES.len()];
     if !names.is_null() {
-        // SAFETY: the caller's word; as many values as names, which are live.
+        // SAFETY: `names` is a live tuple, and at `args` are as many live values: there are no
+        // positional ones.
         unsafe {
             for place in 0..size(python.PyTuple_Size(names))? {
                 let name = python.PyTuple_GetItem(names, place as isize);
@@ -113,7 +114,7 @@ unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
             return Ok(place);
         }
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `name` is a live text.
     let name = Quoted(utf8(python, unsafe { Object::new(name) })?);
     let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
     Err(refused(python, python.PyExc_TypeError(), text))
@@ -128,7 +129,7 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
     let given = |object| words::given(python, object);
     let &Keywords { stream, max_version, dl_device, copy } = keywords;
     let mut request = Request::ANY;
-    // SAFETY: the caller's word.
+    // SAFETY: the objects are live: `given` is false of NULL.
     unsafe {
         if given(stream) {
             request.stream = python.number(Object::new(stream))?;
@@ -157,7 +158,7 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
 /// # Safety
 /// `tensor` is live; the capsule has its own reference.
 pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live; `served` is a reference of its own, which goes to the capsule.
     unsafe {
         share::own(tensor)?;
         let served = match serves(python, tensor, request)? {
@@ -180,7 +181,8 @@ pub unsafe fn export_kept(
     object: NonNull<PyObject>,
     request: &Request,
 ) -> Result<Owned> {
-    // SAFETY: the caller's word; `kept` is our reference.
+    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live; `kept` is our
+    // reference.
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
         match serves(python, kept, request) {
@@ -202,7 +204,7 @@ unsafe fn export_copy(
     request: &Request,
     serves: Result<bool>,
 ) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `kept` is live and ours; its reference is released once, after the copy.
     unsafe {
         let copy = serves.and_then(|_| copied(python, kept, request));
         wrap::release(python, kept);
@@ -216,7 +218,7 @@ unsafe fn export_copy(
 /// `tensor` is live and ours; its reference is taken.
 #[inline(never)]
 unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live and ours; its reference goes to the capsule, or is released here.
     unsafe {
         let capsule = match major {
             0 => convert::to_legacy(tensor, LegacyPolicy::DLRS_LEGACY_REFUSE)
@@ -233,15 +235,15 @@ unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned
 /// Whether the tensor itself meets the request; then the consumer's stream waits for it.
 ///
 /// # Safety
-/// `tensor` is live.
+/// `tensor` is live and ours.
 #[inline(always)]
 unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result<bool> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of ours, so of major 1.
     let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
     let target = request.device.unwrap_or(here);
     let serves = target == here && request.copy != CopyPolicy::Always;
     if request.stream != stream::NONE || target.device_type != CPU.device_type {
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is a live struct of ours.
         unsafe { order(python, tensor, request, serves) }?;
     }
     Ok(serves)
@@ -253,7 +255,7 @@ unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result
 /// As [`serves`].
 #[inline(never)]
 unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bool) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of ours, so of major 1.
     let DLTensor { device: here, data, .. } =
         unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
     let target = request.device.unwrap_or(here);
@@ -265,7 +267,7 @@ unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bo
     if !serves {
         return Ok(());
     }
-    // SAFETY: streams of the device, by the caller's word.
+    // SAFETY: `tensor` is live; both streams are those of its device, for it serves itself.
     unsafe {
         match ready::of(tensor) {
             Some(ready) => stream::after(python, ready, (here, data), stream),
@@ -279,7 +281,7 @@ unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bo
 /// # Safety
 /// `tensor` is live and ours.
 unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of ours, so of major 1.
     let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
     let target = request.device.unwrap_or(here);
     let shared = request.copy != CopyPolicy::Always && device_type::serves_cpu(here, target);
@@ -288,13 +290,13 @@ unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
     let dst = if target == here { request.work_stream } else { null_mut() };
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live; the record is asked for only, not kept.
     let recorded = here != CPU && unsafe { ready::of(tensor) }.is_some();
     let src = if recorded { null_mut() } else { request.work_stream };
     let streams = Streams { src, dst, ..Streams::NONE };
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and the snapshot is read from it.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), options.rules())?;
         if shared {

@@ -328,7 +328,7 @@ impl Life {
     /// # Safety
     /// The interpreter has not ended.
     unsafe fn enter(&self, python: Python, interpreter: *mut c_void, body: impl FnOnce()) -> bool {
-        // SAFETY: the caller's word; these functions may be called on any thread.
+        // SAFETY: the interpreter has not ended; these functions may be called on any thread.
         unsafe {
             // A thread has one state in an interpreter: `Ensure` takes the one it has, if it is
             // of this interpreter, or makes one of the main interpreter.

@@ -200,7 +200,7 @@ unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
     if wanted.stream == stream::NONE {
         return Ok(());
     }
-    // SAFETY: the caller's word; past the check the struct is of major 1.
+    // SAFETY: `tensor` is a live struct; past the check it is of major 1.
     let DLTensor { device, data, .. } = unsafe {
         check_version(tensor.as_ptr())?;
         (&raw const (*tensor.as_ptr()).dl_tensor).read()
@@ -211,6 +211,6 @@ unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
         return Ok(());
     }
     let consumer = stream::from_python(wanted.stream, device.device_type)?;
-    // SAFETY: the caller's stream of that device.
+    // SAFETY: `consumer` was read as a stream of `device`; NULL is its default stream.
     unsafe { stream::order(device, data, consumer, null_mut()) }
 }

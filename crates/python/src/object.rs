@@ -49,7 +49,7 @@ impl Owned {
     /// `object` is live; this thread is attached.
     #[inline]
     pub unsafe fn share(python: Python, object: NonNull<PyObject>) -> Owned {
-        // SAFETY: the caller's word.
+        // SAFETY: `object` is live, and this thread is attached.
         unsafe { python.Py_IncRef(object.as_ptr()) };
         Owned(object, PhantomData)
     }
@@ -112,7 +112,7 @@ pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
     // SAFETY: attached, by `Python`; attached again before it is used.
     let thread = unsafe { python.PyEval_SaveThread() };
     let result = work();
-    // SAFETY: as above.
+    // SAFETY: `thread` is the state that this thread has just saved.
     unsafe { python.PyEval_RestoreThread(thread) };
     result
 }

@@ -24,7 +24,7 @@ pub fn raised() -> Error {
 /// `object` is NULL or a new reference, which is taken; this thread is attached.
 #[inline]
 pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `object` is NULL or a new reference, and this thread is attached.
     unsafe { Owned::new(object) }.ok_or_else(raised)
 }
 

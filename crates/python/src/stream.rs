@@ -91,7 +91,7 @@ pub unsafe fn order(
         let home = if stream.is_null() { backend.home(device, data)? } else { device };
         Ok((home, stream))
     };
-    // SAFETY: the caller's word.
+    // SAFETY: both streams are the device's, or default streams of the device that has the memory.
     unsafe { backend.stream_wait(queue(consumer)?, queue(producer)?) }
 }
 
@@ -106,7 +106,7 @@ pub unsafe fn after(
     (device, data): (DLDevice, *const c_void),
     consumer: Stream,
 ) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: the memory is kept, and its block keeps the event of `ready`.
     let wait = || unsafe { ready.sync() };
     match consumer {
         Stream::NoSync => Ok(()),
@@ -115,7 +115,7 @@ pub unsafe fn after(
             let backend = registry::required(device.device_type)?;
             let stream = with_exposed_provenance_mut(handle);
             let home = if handle == 0 { backend.home(device, data)? } else { device };
-            // SAFETY: the caller's word.
+            // SAFETY: the memory's block keeps the event, and the stream is one of `home`.
             unsafe { ready.before(backend, (home, stream)) }
         }
     }

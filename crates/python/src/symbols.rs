@@ -117,7 +117,7 @@ impl Python {
     #[cold]
     fn measure(self) -> Result<()> {
         let name = c"__basicsize__".as_ptr();
-        // SAFETY: attached; an exception that is set is that of the caller's caller.
+        // SAFETY: attached; `aside` keeps an exception that is set, and these are live objects.
         let nbytes = aside(self, || unsafe {
             let base = self.PyBaseObject_Type();
             let size = Owned::new(self.PyObject_GetAttrString(base, name))?;
@@ -174,7 +174,7 @@ impl Python {
     fn checked(self) -> bool {
         // SAFETY: the one may be called at any time, the other on any thread while Python runs.
         let runs = unsafe { self.Py_IsInitialized() } != 0;
-        // SAFETY: as above.
+        // SAFETY: `PyGILState_Check` may be called on any thread while Python runs.
         runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
     }
 
@@ -247,7 +247,7 @@ pub unsafe fn fill(
 ) -> Result<()> {
     let mut name: *const c_char = names.as_ptr().cast();
     for (place, slot) in table.iter().enumerate() {
-        // SAFETY: the caller's word: `name` walks over the texts.
+        // SAFETY: `name` is at one of the texts, each ending with NUL, one for each place.
         let address = unsafe {
             let address = platform::symbol(library, name);
             name = name.add(CStr::from_ptr(name).count_bytes() + 1);

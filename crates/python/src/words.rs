@@ -107,7 +107,7 @@ impl Wanted {
             self.import.policy = read_copy(python, copy)?;
         }
         if given(python, device) {
-            // SAFETY: the caller's word.
+            // SAFETY: `device` is live: `given` is false of NULL.
             self.import.device = Some(read_device(python, unsafe { Object::new(device) })?);
         }
         Ok(())

@@ -23,7 +23,7 @@ fn owner(object: NonNull<PyObject>, home: &'static Home) -> Owner {
 /// There is a block with this [`owner`]: it has its reference now.
 #[inline(always)]
 fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
-    // SAFETY: attached; the object is live, by the word of who has made the block.
+    // SAFETY: attached; `object` is live, as the block that keeps it was just made.
     unsafe { python.Py_IncRef(object.as_ptr()) };
     core::mem::forget(home.life());
 }
@@ -35,7 +35,7 @@ fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
 /// `block` is live.
 pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<NonNull<PyObject>> {
     loop {
-        // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+        // SAFETY: `block` is live, and each block holds its owner: every step of the way is live.
         unsafe {
             if block.as_ref().references() != 1 {
                 return None;
@@ -74,7 +74,8 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
 /// `tensor` is live and not used again.
 #[inline(never)]
 pub unsafe fn release(python: Python, tensor: Versioned) {
-    // SAFETY: the caller's word; an object that goes is one that [`owner`] put there.
+    // SAFETY: `tensor` is live, and its reference is ours; an object that goes is one that
+    // [`owner`] put there.
     aside(python, || unsafe {
         match block::of_versioned(tensor) {
             Some(block) => block::drop_reference_by(block.as_ptr(), |kept| {
@@ -97,11 +98,11 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
 /// # Safety
 /// As [`release`].
 pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
-    // SAFETY: the caller's word; a block of ours answers as both.
+    // SAFETY: `tensor` is a live legacy struct.
     match unsafe { block::of_legacy(tensor) } {
-        // SAFETY: as above.
+        // SAFETY: the block is live; the reference, which is ours, is both structs'.
         Some(block) => unsafe { release(python, Block::versioned(block)) },
-        // SAFETY: as above.
+        // SAFETY: `tensor` is a live foreign struct, and its reference is ours to release.
         None => aside(python, || unsafe { share::release_legacy(tensor) }),
     }
 }
@@ -119,7 +120,7 @@ pub unsafe fn around(
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let home = home::here(python)?;
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live.
     let block = unsafe {
         match block::around(tensor, flags, owner(object, home)) {
             Ok(block) => block,

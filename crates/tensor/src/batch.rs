@@ -19,7 +19,7 @@ pub unsafe fn copy_batch(
     options: &Options,
 ) -> core::result::Result<(), (usize, Error)> {
     let mut nbytes = None;
-    // SAFETY: the caller's word.
+    // SAFETY: both tensors of every pair are live and stay as they are during the call.
     let make = |index, job: &mut Job| unsafe { read(pair(index)?, args, options, job) };
     let mut job = Job::none();
     for index in 0..n {
@@ -33,7 +33,8 @@ pub unsafe fn copy_batch(
     while pairs.at < n {
         let shared = pairs.job.scratch_nbytes;
         let alone = shared.is_some() || route::is_simple(&pairs.job.transfer, options);
-        // SAFETY: the caller's word; the scratch memory is large enough.
+        // SAFETY: every pair is live, and no destination element is a source's; scratch memory is
+        // used only where it is large enough.
         let copied = unsafe {
             match alone {
                 _ if pairs.error.is_some() => pairs.error.take().map_or(Ok(()), Err),
@@ -99,7 +100,7 @@ impl<F: Fn(usize, &mut Job) -> Result<bool>> Transfers for Pairs<'_, F> {
 #[inline(never)]
 unsafe fn read(given: Given, args: [Arg; 2], options: &Options, job: &mut Job) -> Result<bool> {
     let mut pair = Pair::new(args);
-    // SAFETY: the caller's word.
+    // SAFETY: the structs of both tensors are live, and so are their shape and strides.
     unsafe { pair.read(given, options.rules())? };
     copy::check(&pair, options, job)
 }

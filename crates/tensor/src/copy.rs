@@ -127,7 +127,7 @@ impl Drop for Scratch {
 pub fn copy(pair: &Pair, options: &Options) -> Result<()> {
     if let Some(nbytes) = compact(pair, options) {
         let (src, dst) = (pair.src.first(), pair.dst.first());
-        // SAFETY: just checked: all bytes of two tensors that the caller vouched for, apart.
+        // SAFETY: just checked: all bytes of two tensors, which are live, apart.
         unsafe { dst.copy_from_nonoverlapping(src, nbytes) };
         return Ok(());
     }
@@ -225,7 +225,7 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
 /// `job` was checked, for tensors that are live; `scratch` has at least the bytes it needs.
 #[inline(never)]
 pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result<()> {
-    // SAFETY: every element is in memory that the caller vouched for, elements of the destination
+    // SAFETY: every element is in the memory of a live tensor, elements of the destination
     // are distinct, and source and destination do not touch, or go through memory of their own.
     unsafe {
         match scratch.0 {

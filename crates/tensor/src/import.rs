@@ -56,7 +56,7 @@ impl Import {
 /// `tensor` is live; on success the result owns the caller's reference.
 #[inline(never)]
 pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     unsafe { import_here(tensor, import) }
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
 #[inline(always)]
 pub unsafe fn import_here(tensor: Versioned, import: &Import) -> Result<Versioned> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), import.rules)?;
         import_read(tensor, &mut snapshot, import)
@@ -84,7 +84,7 @@ pub unsafe fn import_read(
     import: &Import,
 ) -> Result<Versioned> {
     let mut copied = false;
-    // SAFETY: the caller's word; a copy stands for the caller's reference, which is then released.
+    // SAFETY: `tensor` is live; its reference goes to the result, or is released after a copy.
     unsafe {
         import.limits.check(src, import.device)?;
         let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;
@@ -105,7 +105,7 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
         return Ok(());
     }
     let mut made = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `copy` is a live tensor.
     unsafe { made.read_managed(copy.as_ptr(), Rules::RAW)? };
     if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
@@ -115,10 +115,10 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
 /// # Safety
 /// As [`import`].
 pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     match unsafe { serves_as_is(tensor, rules, limits) } {
         true => Ok(tensor),
-        // SAFETY: as above.
+        // SAFETY: `tensor` is live; its reference was not taken yet, and goes to the result.
         false => unsafe { any_as_is(tensor, rules, limits) },
     }
 }
@@ -129,7 +129,7 @@ pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<
 /// As [`import`].
 #[inline(always)]
 unsafe fn serves_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> bool {
-    // SAFETY: the caller's word; past the check the struct is of major 1.
+    // SAFETY: `tensor` is live; past the check the struct is of major 1.
     unsafe {
         if block::of_versioned(tensor).is_none() || check_version(tensor.as_ptr()).is_err() {
             return false;
@@ -149,7 +149,7 @@ unsafe fn serves_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> bool
 #[inline(never)]
 unsafe fn any_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
     let mut src = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     unsafe {
         src.read_managed(tensor.as_ptr(), rules)?;
         limits.check(&src, None)?;
@@ -163,7 +163,7 @@ unsafe fn any_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<
 /// # Safety
 /// As [`import`].
 unsafe fn boxed(src: &Snapshot, tensor: Versioned) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     match unsafe { block::of_versioned(tensor) } {
         Some(_) => Ok(tensor),
         None => convert::box_snapshot(src, tensor).map(Block::versioned),
@@ -191,7 +191,7 @@ unsafe fn begin(
                 src.device = CPU;
                 return convert::box_snapshot(src, tensor).map(Block::versioned).map(Made::found);
             }
-            // SAFETY: the caller's word.
+            // SAFETY: `tensor` is live, and its reference goes to the result.
             unsafe { boxed(src, tensor) }.map(Made::found)
         }
         _ => {

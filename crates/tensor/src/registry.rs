@@ -55,9 +55,9 @@ pub fn unserved(device_type: DeviceCode) -> Error {
 /// Sets the driver's file to load for a device type: [`gpu::set_path`].
 ///
 /// # Safety
-/// As there.
+/// `path` is NULL or a string that is never freed.
 pub unsafe fn set_driver_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
-    // SAFETY: the same condition.
+    // SAFETY: `path` is NULL or a string that is never freed.
     unsafe { gpu::set_path(device_type, path) }.unwrap_or_else(|| Err(no_driver(device_type)))
 }
 

@@ -84,7 +84,8 @@ macro_rules! method {
                 nargs: isize,
                 keywords: *mut PyObject,
             ) -> *mut PyObject {
-                // SAFETY: Python's word.
+                // SAFETY: Python calls it, with `nargs` live values and those of the keywords;
+                // `body` is this method's.
                 unsafe { called(object, args, nargs, keywords, CALL.as_ptr(), body) }
             }
             MethodDef::new(concat!(stringify!($name), "\0"), method, &DOC)
@@ -174,7 +175,7 @@ impl Call<'_> {
         // SAFETY: they begin behind the two numbers.
         let mut next = unsafe { self.text.add(2) };
         core::iter::from_fn(move || {
-            // SAFETY: the caller reads no more than there are.
+            // SAFETY: `next` is at a text that ends with NUL: nobody reads on behind the method's.
             unsafe {
                 let name = CStr::from_ptr(next.cast());
                 next = next.add(name.count_bytes() + 1);
@@ -573,7 +574,7 @@ impl fmt::Display for Given {
         let &Given(python, object) = self;
         match is_text(python, object).then(|| text(python, object)) {
             Some(Ok(text)) => write!(out, "'{}'", Quoted(text)),
-            // SAFETY: a live object, as above.
+            // SAFETY: `object` is a live argument of the call.
             _ => KindOf(python, unsafe { Object::new(object) }).fmt(out),
         }
     }

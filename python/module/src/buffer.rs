@@ -136,7 +136,7 @@ fn arrays(tensor: &Snapshot, itemsize: isize) -> Result<Option<NonNull<isize>>> 
 /// # Safety
 /// Python calls it once for what [`get`] filled.
 pub unsafe extern "C" fn release(_: *mut PyObject, view: *mut PyBuffer) {
-    // SAFETY: Python's word: the arrays are those of `get`.
+    // SAFETY: `internal` is NULL or the arrays that `get` allocated; Python releases a buffer once.
     unsafe {
         if let Some(arrays) = NonNull::new((*view).internal.cast()) {
             platform::give_back(arrays);

@@ -30,7 +30,7 @@ pub unsafe extern "C" fn dlpack(
     nargs: isize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    // SAFETY: Python's word.
+    // SAFETY: Python calls it attached, for a `Tensor`, with its arguments at `args`.
     unsafe {
         answer("Tensor.__dlpack__", |python| {
             let keywords = export::parse(args, nargs, names)?;
@@ -56,7 +56,7 @@ unsafe fn exported(
     tensor: Versioned,
     keywords: &export::Keywords,
 ) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live; each of the keywords is NULL or a live object.
     unsafe {
         let request = export::read(python, keywords)?;
         export::export(python, tensor, &request).map_err(|error| match error.status() {
@@ -80,7 +80,7 @@ unsafe fn exported(
 /// The object is NULL or live.
 #[inline]
 unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `max_version` is live: it is not NULL.
     !max_version.is_null()
         && usual_pair(python, unsafe { Object::new(max_version) })
             .is_some_and(|[major, minor]| major >= 1 && minor >= 0)
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn from_object(
     object: *mut c_void,
     out: *mut *mut DLManagedTensorVersioned,
 ) -> c_int {
-    // SAFETY: the caller's word.
+    // SAFETY: attached; `object` is live and `out` writable, for `ours` rejects NULL.
     unsafe {
         answer("Tensor", |python| {
             let object = ours(python, object, out.cast())?;
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn from_object(
 /// # Safety
 /// As dlpack.h says: attached to Python; a live object, and room for a description.
 pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: the caller's word.
+    // SAFETY: attached; `object` is live and `out` writable, for `ours` rejects NULL.
     unsafe {
         answer("Tensor", |python| {
             out.write(*ours(python, object, out.cast())?.live().description());
@@ -183,7 +183,7 @@ pub unsafe fn to_object(
     tensor: *mut DLManagedTensorVersioned,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's word. On failure the tensor stays the caller's.
+    // SAFETY: attached; `tensor` is live and `out` writable. On failure `tensor` is not taken.
     unsafe {
         answer("Tensor", |python| {
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
@@ -205,7 +205,7 @@ unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<
     if object.is_null() || out.is_null() {
         return Err(Error::new(DLRS_NULL_ARG));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `object` is live, for it is not NULL; only our `Tensor`s have that `tp_dealloc`.
     unsafe {
         let kind = required(python.PyObject_Type(object.cast()))?;
         let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::tp_dealloc as c_int);

@@ -104,7 +104,7 @@ pub unsafe fn answer<T: Answer>(
     name: &'static str,
     body: impl FnOnce(Python) -> Result<T>,
 ) -> T::Given {
-    // SAFETY: the caller's word.
+    // SAFETY: Python is calling, so this thread is attached.
     let python = unsafe { Python::calling() };
     match body(python) {
         Ok(answer) => answer.give(),
@@ -130,7 +130,7 @@ macro_rules! slot {
             object: *mut PyObject $(, $argument: $type)*
         ) -> <$answer as $crate::failure::Answer>::Given {
             use $crate::{failure::answer, tensor::This};
-            // SAFETY: Python's word.
+            // SAFETY: Python calls it attached, and keeps the object, which is of the type.
             unsafe {
                 answer($shown, |python| -> $crate::error::Result<$answer> {
                     let $this = This::new(python, object);

@@ -86,7 +86,7 @@ pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
 /// # Safety
 /// Python calls it for a module of ours.
 pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_int {
-    // SAFETY: Python's word.
+    // SAFETY: Python calls it attached, for a module of ours that is live.
     unsafe { answer("dlpack_rs", |python| fill(python, module, api)) }
 }
 
@@ -97,7 +97,7 @@ unsafe fn fill(
     module: *mut PyObject,
     api: &'static DLPackExchangeAPI,
 ) -> Result<()> {
-    // SAFETY: the caller's word; a method table of ours lives for ever.
+    // SAFETY: `module` is live; a method table of ours lives for ever.
     unsafe {
         // Where programs find them, and pickle looks for them.
         let home = attributes::text(python, NAME.to_bytes())?;
@@ -127,7 +127,7 @@ unsafe fn set(
     value: Result<Owned>,
 ) -> Result<()> {
     let value = value?;
-    // SAFETY: the caller's word.
+    // SAFETY: `object` is live and `name` ends with NUL.
     done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
     Ok(())
 }

@@ -95,7 +95,7 @@ fn clear(fresh: &Held) -> Result<()> {
     fresh.live().read(RULES, &mut snapshot)?;
     // SAFETY: live; the view is ours.
     let bytes = unsafe { view::bytes(&snapshot, fresh.live().block(), 0)? };
-    // SAFETY: as above.
+    // SAFETY: `bytes` is a fresh block of ours, with one reference to give.
     let bytes = unsafe { Held::new(fresh.live().python, bytes) };
     Scalar::ZERO.fill(bytes.live())
 }
@@ -234,7 +234,7 @@ method!(
 /// # Safety
 /// `lists` is a live object, nested as deep as there are dimensions.
 unsafe fn check_lists(python: Python, lists: *mut PyObject, ndim: i64) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `lists` is live, and each item is held while it is checked.
     unsafe {
         if !arguments::is_a(python, lists, LIST | TUPLE) {
             return match Number::of(python, lists) {

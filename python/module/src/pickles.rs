@@ -59,7 +59,7 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
 /// They are dense, in host memory, and kept meanwhile.
 unsafe fn bytes_of(python: Python, snapshot: &Snapshot) -> Result<Owned> {
     let nbytes = snapshot.nbytes()?;
-    // SAFETY: attached; the bytes are fresh, and nobody else has seen them; the caller's word.
+    // SAFETY: attached; `nbytes` are readable at `from`, and writable in fresh bytes of our own.
     unsafe {
         let made = required(python.PyBytes_FromStringAndSize(null(), nbytes as isize))?;
         let memory: *mut u8 = python.PyBytes_AsString(made.as_ptr()).cast();
@@ -138,7 +138,7 @@ method!(
 fn reduce(this: This, protocol: i64) -> Result<Owned> {
     let python = this.python;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word; live objects.
+    // SAFETY: Python keeps `this` during the call, and with it the tensor; the rest is held here.
     unsafe {
         this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
         if !device_type::host_reachable(snapshot.device.device_type) {

@@ -143,7 +143,7 @@ impl<'a> Live<'a> {
 /// `tensor` is live; on success the block owns the caller's reference.
 pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
     let opaque = opaque_handle(snapshot.device.device_type);
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     match unsafe { block::of_versioned(tensor) } {
         Some(block) if snapshot.byte_offset == 0 || opaque => Ok(block),
         _ => {
@@ -161,7 +161,7 @@ pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<
 /// As [`own`].
 pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the block.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), RULES)?;
         own(&mut snapshot, tensor)
@@ -171,13 +171,13 @@ pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
 /// As [`own`], for one of our blocks that was imported by [`RULES`].
 ///
 /// # Safety
-/// As [`own`].
+/// As [`own`]; `tensor` is a block of ours.
 #[inline]
 unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word; nothing changes what a block says.
+    // SAFETY: `tensor` is a live block of ours, and nothing changes what a block says.
     match unsafe { (*tensor.as_ptr()).dl_tensor.byte_offset } {
         0 => Ok(tensor.cast()),
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is live, and its reference goes to the block.
         _ => unsafe { owned(tensor) },
     }
 }
@@ -189,7 +189,7 @@ unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
 /// one reference to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `kind` is a `Tensor` type; `tensor` is a live block of ours, to be given.
     unsafe { Held::new(python, tensor).give(|tensor| wrap_if(python, kind, || folded(tensor))) }
 }
 
@@ -234,7 +234,7 @@ impl Held {
     /// # Safety
     /// `object` is live.
     pub unsafe fn of(python: Python, object: *mut PyObject) -> Result<Held> {
-        // SAFETY: the caller's word.
+        // SAFETY: `object` is live.
         unsafe { Held::by(python, object, None, CopyPolicy::IfNeeded) }
     }
 
@@ -249,7 +249,7 @@ impl Held {
         device: Option<DLDevice>,
         policy: CopyPolicy,
     ) -> Result<Held> {
-        // SAFETY: the caller's word.
+        // SAFETY: `object` is live.
         Ok(Held(python, import(python, unsafe { Object::new(object) }, &wanted(device, policy))?))
     }
 
@@ -276,7 +276,7 @@ impl Held {
     #[inline(never)]
     pub unsafe fn object(self, kind: *mut PyObject) -> Result<Owned> {
         let python = self.0;
-        // SAFETY: the caller's word.
+        // SAFETY: `kind` is a type whose objects hold a tensor; our reference is given.
         self.give(|tensor| unsafe { wrap_if(python, kind, || Ok(tensor.cast())) })
     }
 }
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn traverse(
     visit: Visit,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: Python's word; a block that the object holds is live, and so is what that holds.
+    // SAFETY: `object` is a live `Tensor`; a block that it holds is live, and what that holds.
     unsafe {
         match visit(type_of(object), context) {
             0 => {}
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn traverse(
 /// # Safety
 /// Python calls it for a `Tensor` without references.
 pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
-    // SAFETY: Python's word; nothing of the object is used after it was freed.
+    // SAFETY: `object` is a `Tensor` without references; nothing of it is used after it was freed.
     unsafe {
         let python = Python::calling();
         python.PyObject_GC_UnTrack(object.cast());

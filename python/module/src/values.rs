@@ -124,7 +124,7 @@ pub fn single(tensor: &Snapshot, detail: &'static str) -> Result<()> {
 /// # Safety
 /// `tensor` was read without error by [`read`], and its memory is live.
 pub unsafe fn element(python: Python, tensor: &Snapshot) -> Result<Owned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` was read at the layout level without error, and its memory is live.
     let reader = unsafe { Reader::new(tensor) }?;
     let dims = tensor.shape().len();
     nested(python, (tensor, &reader), &mut [0; MAX_NDIM], dims)
@@ -268,7 +268,7 @@ slot!(
 );
 
 /// # Safety
-/// The snapshot is that of a live tensor.
+/// The snapshot was read at the layout level without error, of a tensor that is live.
 unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
     let description = Description {
         shape: tensor.shape(),
@@ -278,7 +278,7 @@ unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
         byte_offset: tensor.byte_offset,
         flags: Some(tensor.flags),
     };
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` was read at the layout level without error; its memory is live.
     let reader = unsafe { Reader::new(tensor) }.ok();
     let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
     dlpack_print::write_tensor(&description, elements, &PrintOptions::DEFAULT, out)

@@ -88,7 +88,7 @@ fn read_bits(from: Live, view: &View, base: &Base, bit: i128) -> Result<Held> {
 /// # Safety
 /// `value` is a live object.
 unsafe fn write(from: Live, view: &View, base: &Base, value: *mut PyObject) -> Result<()> {
-    // SAFETY: the caller's word; elements inside `from`, and a fresh block of as many.
+    // SAFETY: `value` is live; elements inside `from`, and a fresh block of as many.
     unsafe {
         match packed_bit(view, base)? {
             Some(bit) if bit & 7 != 0 => {
@@ -292,7 +292,7 @@ unsafe fn chosen<T>(
     make: &mut dyn FnMut(&View, &Base) -> Result<T>,
 ) -> Result<T> {
     let python = this.python;
-    // SAFETY: the caller's word.
+    // SAFETY: `key` is live, and a tuple keeps its items.
     unsafe {
         let several = arguments::is_a(python, key, arguments::TUPLE);
         let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };

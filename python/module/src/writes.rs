@@ -80,7 +80,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, target: Target) -> Result
     const BOOL: u8 = kDLBool as u8;
     const INT: u8 = kDLInt as u8;
     const UINT: u8 = kDLUInt as u8;
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     let (code, bits) = unsafe {
         let float = |value| checked(python, -1.0, value).map(f64::to_bits);
         match into.code {
@@ -240,7 +240,7 @@ pub unsafe fn listed(python: Python, lists: *mut PyObject, target: Target) -> Re
 /// # Safety
 /// `value` is a live object.
 unsafe fn plain(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     unsafe {
         let array = Number::of(python, value).is_none() && {
             let kind = python.kind(Object::new(value))?;
@@ -256,7 +256,7 @@ unsafe fn plain(python: Python, value: *mut PyObject, target: Target) -> Result<
 /// `value` is a live object.
 pub unsafe fn assign(dst: Live, value: *mut PyObject, name: &'static str) -> Result<()> {
     let (python, target) = (dst.python, Target { name, dtype: dst.description().dtype });
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     unsafe {
         match plain(python, value, target)? {
             Some(number) => number.fill(dst),
@@ -285,7 +285,7 @@ impl Source {
         if arguments::is_a(python, value, LIST | TUPLE) {
             return Ok(Source::Sequence);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `value` is a live object.
         unsafe {
             let capsule = type_of(value) == python.PyCapsule_Type();
             if capsule || python.PyObject_CheckBuffer(value) != 0 {
@@ -326,7 +326,7 @@ impl Source {
 /// # Safety
 /// `value` is a live object.
 pub unsafe fn taken(python: Python, value: *mut PyObject, target: Option<Target>) -> Result<Held> {
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     unsafe {
         match (Source::of(python, value)?, target) {
             (Source::Protocol, _) => Held::of(python, value),
@@ -341,7 +341,7 @@ pub unsafe fn taken(python: Python, value: *mut PyObject, target: Option<Target>
 /// # Safety
 /// `value` is a live object.
 unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     unsafe {
         match Source::of(call.python, value)? {
             Source::Protocol => Held::of(call.python, value),
@@ -357,7 +357,7 @@ unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
 /// `value` is a live object.
 unsafe fn number(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
     let Target { name, dtype } = target;
-    // SAFETY: the caller's word.
+    // SAFETY: `value` is a live object.
     let value_of = |code| unsafe {
         scalar(python, value, Target { name, dtype: DLDataType { code, ..dtype } })
     };
@@ -524,7 +524,7 @@ unsafe fn compared(
     compare: &mut dyn FnMut(&Pair) -> Result<()>,
 ) -> Result<()> {
     call.needs(other, "another tensor")?;
-    // SAFETY: the caller's word; the other one is held meanwhile.
+    // SAFETY: `other` is live: `needs` rejects NULL; its tensor is held meanwhile.
     unsafe {
         let other = array(call, other)?;
         let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;

@@ -24,7 +24,7 @@ pub(super) unsafe fn serve(
     tensor: Versioned,
     wanted: &Wanted,
 ) -> Result<Versioned> {
-    // SAFETY: the caller's word; past the check the struct is of major 1.
+    // SAFETY: `tensor` is a live struct; past the check it is of major 1.
     let flags = unsafe {
         check_version(tensor.as_ptr())?;
         flags_of(tensor.as_ptr())
@@ -40,7 +40,7 @@ pub(super) unsafe fn serve(
     };
     let asked = &wanted.import;
     let any = asked.order.is_none() && asked.align_bytes <= 1 && !asked.writable;
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     unsafe {
         match policy {
             CopyPolicy::IfNeeded if any && asked.device.is_none() => {
@@ -66,7 +66,7 @@ unsafe fn serve_copy(
 ) -> Result<Versioned> {
     let Import { rules, device, options, .. } = wanted.import;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), rules)?;
         wanted.import.limits.check(&snapshot, device)?;
@@ -138,7 +138,7 @@ fn ask_for_copy(
 /// `copy` is live.
 unsafe fn is_other_memory(copy: Versioned, src: &Snapshot, import: &Import) -> Result<bool> {
     let mut found = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `copy` is a live tensor.
     unsafe { found.read_managed(copy.as_ptr(), import.rules)? };
     Ok(found.empty || found.device != src.device || found.first() != src.first())
 }

@@ -194,7 +194,7 @@ unsafe fn clear_rest(
     let host = !has_default_stream(wanted.device.device_type);
     let from = if dense || !host { whole } else { 0 };
     let mut fresh = Snapshot::new();
-    // SAFETY: the caller's word; its data has `nbytes` bytes.
+    // SAFETY: `tensor` is a live tensor that nobody else has seen; its data has `nbytes` bytes.
     unsafe {
         fresh.read_managed(tensor.as_ptr(), Rules::RAW)?;
         let first = place(&fresh).wrapping_add(from);
@@ -220,7 +220,7 @@ unsafe fn clear_rest(
 /// `tensor` is fresh, of ours, with the shape and element size of `src`.
 unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result<()> {
     let mut dst = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live tensor of ours.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
     fill_transfer(src, &dst, &Places::of(src, &dst), &mut job.transfer)
 }
@@ -247,7 +247,7 @@ pub unsafe fn contiguous(
     job: &mut Job,
 ) -> Result<Made> {
     if layout::is_contiguous(src.shape(), src.strides(), order) {
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is live.
         return unsafe { found(tensor) };
     }
     let order = if order == Order::A { Order::C } else { order };
@@ -259,7 +259,7 @@ pub unsafe fn contiguous(
 /// # Safety
 /// `tensor` is live.
 unsafe fn found(tensor: Versioned) -> Result<Made> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     Ok(Made { tensor: unsafe { share::retain(tensor)? }, moves: false })
 }
 
@@ -269,7 +269,7 @@ unsafe fn found(tensor: Versioned) -> Result<Made> {
 /// # Safety
 /// `tensor` is live and `src` was read from it.
 pub unsafe fn as_cpu(src: &Snapshot, tensor: Versioned, streams: &Streams) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     let block = unsafe { share::own(tensor)? };
     host_read(src, streams)?;
     let flags = src.flags & !DLPACK_FLAG_BITMASK_IS_COPIED; // shared with `tensor`
@@ -293,14 +293,14 @@ pub unsafe fn to_device(
 ) -> Result<Made> {
     device_type::check(device).of(Arg::device)?;
     let there = src.device == device;
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live.
     let shared =
         || device_type::serves_cpu(src.device, device) && unsafe { share::own(tensor) }.is_ok();
     match policy {
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is live.
         CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { found(tensor) },
         CopyPolicy::IfNeeded | CopyPolicy::Never if shared() => {
-            // SAFETY: the caller's word.
+            // SAFETY: `tensor` is live, and `src` was read from it.
             unsafe { as_cpu(src, tensor, &options.streams) }.map(Made::found)
         }
         CopyPolicy::Never => {

@@ -58,7 +58,7 @@ impl Pair {
     #[inline(always)]
     pub unsafe fn read(&mut self, given: Given, rules: Rules) -> Result<()> {
         let [source, target] = self.args;
-        // SAFETY: the caller's word.
+        // SAFETY: both structs are live, with their shapes and strides.
         unsafe {
             self.src.read_managed(given.src.as_ptr(), rules).of(source)?;
             self.dst.read_managed(given.dst.as_ptr(), rules).of(target)
@@ -68,14 +68,15 @@ impl Pair {
     /// As [`Pair::read`], of bare tensors.
     ///
     /// # Safety
-    /// As there.
+    /// Both point to readable `DLTensor`s; shape and strides, where not NULL, hold `ndim` values.
     pub unsafe fn read_described(
         &mut self,
         [src, dst]: [Described; 2],
         rules: Rules,
     ) -> Result<()> {
         let [source, target] = self.args;
-        // SAFETY: the caller's word.
+        // SAFETY: both point to readable `DLTensor`s; shape and strides, where not NULL, hold
+        // `ndim` values.
         unsafe {
             self.src.read(src.tensor.as_ptr(), src.flags, rules).of(source)?;
             self.dst.read(dst.tensor.as_ptr(), dst.flags, rules).of(target)

@@ -77,13 +77,13 @@ impl Worker {
     /// # Safety
     /// As [`Backend::copy`].
     pub(super) unsafe fn copy(&self, transfer: &Transfer) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: both sides are live until the work is done; no destination element is a source's.
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
     /// Rejects a stream that cannot be waited for, before anything is enqueued on it.
     pub(super) fn waitable(&self) -> Result<()> {
-        // SAFETY: the caller of the copy named the device's own stream.
+        // SAFETY: `stream` is NULL or the device's own.
         unsafe { self.backend.stream_waitable(self.device, self.stream) }
     }
 
@@ -96,7 +96,7 @@ impl Worker {
         if ready.event(self.backend).is_none() {
             return self.sync();
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the stream is this worker's device's; the destination keeps the event.
         match unsafe { ready.again(self.queue()) } {
             Err(error) if error.status() != DLRS_CAPTURING => self.sync(),
             _ => Ok(()),
@@ -105,7 +105,7 @@ impl Worker {
 
     /// Waits, and once more after an error: memory that enqueued work uses may be freed afterwards.
     pub(super) fn sync(&self) -> Result<()> {
-        // SAFETY: the caller of the copy named the device's own stream.
+        // SAFETY: `stream` is NULL or the device's own.
         let wait = || unsafe { self.backend.stream_sync(self.device, self.stream) };
         wait().inspect_err(|_| {
             let _ = wait();
@@ -153,7 +153,7 @@ impl Ends {
     /// Waits until both are ready, and the CPU may read the source and write the destination if it
     /// can access them.
     fn host_access(&self, src: DLDevice, dst: DLDevice) -> Result<()> {
-        // SAFETY: the caller of the copy named the device's own streams, and keeps the memory.
+        // SAFETY: the streams are the devices' own; the memory is kept, and with it the events.
         unsafe {
             for ready in self.ready.iter().flatten() {
                 ready.sync()?;
@@ -279,7 +279,7 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    // SAFETY: as this function's contract; the CPU reaches both sides of a simple one.
+    // SAFETY: every element is live, none is on both sides; the CPU reaches those of a simple one.
     unsafe {
         match is_simple(transfer, options) {
             true => cpu::copy_simple(&transfer.plan, &options.parallel),
@@ -312,7 +312,7 @@ pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()
     let (ends, ways) = asked(all.current(), &options.streams)?;
     let mut alike = Alike::of(all, ends, options);
     for asked in ways.into_iter().flatten() {
-        // SAFETY: as this function's contract.
+        // SAFETY: every element is live on its side, and none is on both.
         match unsafe { direct(&asked, &mut alike) } {
             Err(error) if error.status() == DLRS_UNSUPPORTED && !alike.over => alike.alone = true,
             done => return done,
@@ -323,7 +323,7 @@ pub unsafe fn elsewhere(all: &mut dyn Transfers, options: &Options) -> Result<()
     loop {
         let transfer = alike.current();
         let host = on_host(&transfer.src) && on_host(&transfer.dst);
-        // SAFETY: as above; what is in host memory is the CPU's now.
+        // SAFETY: every element is live, none is on both sides, and host memory is the CPU's now.
         unsafe {
             match host {
                 true => cpu::copy(&mut transfer.plan, &options.parallel)?,
@@ -414,7 +414,7 @@ unsafe fn direct(asked: &Asked, transfers: &mut Alike) -> Result<()> {
     let marks = ready.map(|ready| ready?.event(worker.backend));
     let foreign = ready.iter().zip(&marks).filter(|(_, mark)| mark.is_none());
     let foreign = foreign.filter_map(|(ready, _)| *ready);
-    // SAFETY: the streams are the devices' own, by the caller's word, and the memory is kept.
+    // SAFETY: the streams are the devices' own; the memory is kept until their work is done.
     unsafe {
         if waits && (apart.is_some() || foreign.clone().next().is_some()) {
             worker.waitable()?;

@@ -36,7 +36,8 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
         worker.waitable()?;
     }
     if !matches!(transfer.plan.item, Item::Bytes(_)) {
-        // SAFETY: the caller's word.
+        // SAFETY: every element is live on its side, and the destination's are distinct and none of
+        // the source's.
         return unsafe { stage_bits(transfer, fetch, store, options) };
     }
     pieces::each(&transfer.plan, STAGE_NBYTES, |plan| {
@@ -60,7 +61,7 @@ unsafe fn stage(
     let (into, back) = pieces::through(&piece.plan, memory.as_ptr());
     let mut into = Transfer { plan: into, dst: HOST, ..*piece };
     let mut back = Transfer { plan: back, src: HOST, ..*piece };
-    // SAFETY: the memory is compact and large enough; the rest is the caller's word.
+    // SAFETY: the memory has room for the compact elements; each is live on its side.
     unsafe {
         match fetch {
             None => cpu::copy(&mut into.plan, &options.parallel)?,
@@ -79,14 +80,15 @@ unsafe fn stage(
 /// # Safety
 /// As [`super::route::execute`].
 unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()> {
-    // SAFETY: the caller's word, for all of this function.
+    // SAFETY: every source element is live on the worker's device; the destination is host memory
+    // apart from it.
     match unsafe { worker.copy(into) } {
         Err(error) if error.status() == DLRS_UNSUPPORTED => {}
         done => return done.and_then(|()| worker.sync()),
     }
     let span = Span::of(&into.plan, |dim| dim.src);
     if span.nbytes > into.plan.nbytes().saturating_mul(SPAN_FACTOR) {
-        // SAFETY: as above.
+        // SAFETY: the source is live on the worker's device; the host memory has room for all.
         return unsafe { each_item(worker, into) };
     }
     let scratch = Scratch::new(Some(span.nbytes))?;
@@ -106,7 +108,8 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
 /// # Safety
 /// As [`super::route::execute`].
 unsafe fn each_item(worker: Worker, transfer: &Transfer) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: every element is live on its side until `sync` has returned, and no destination
+    // element is a source's.
     match unsafe { worker.copy(transfer) } {
         Err(error) if error.status() == DLRS_UNSUPPORTED && transfer.plan.ndim() > 0 => {}
         done => return done.and_then(|()| worker.sync()),
@@ -149,7 +152,7 @@ unsafe fn stage_bits(
     let (src, dst) = (Span::of(&local, |dim| dim.src), Span::of(&local, |dim| dim.dst));
     let from = Scratch::new(fetch.map(|_| src.nbytes))?;
     let to = Scratch::new(store.map(|_| dst.nbytes))?;
-    // SAFETY: the spans hold every element; the rest is the caller's word.
+    // SAFETY: the spans hold every element, and each is live on its side.
     unsafe {
         if let (Some(worker), Some(memory)) = (fetch, from.memory()) {
             fetch_span(worker, piece, (piece.src, piece.plan.src), &src, memory)?;
@@ -182,7 +185,7 @@ unsafe fn fetch_span(
 ) -> Result<()> {
     let first = first.wrapping_offset(-(span.before as isize));
     let plan = Plan::new(first, memory.as_ptr(), Item::Bytes(span.nbytes as usize));
-    // SAFETY: the caller's word.
+    // SAFETY: the span is live on its side, and `memory` has room for its bytes.
     unsafe { each_item(worker, &Transfer { plan, src: side, dst: HOST, ..*piece }) }
 }
 

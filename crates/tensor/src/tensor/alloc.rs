@@ -54,7 +54,7 @@ pub struct dlrs_allocator {
     >,
 }
 
-// SAFETY: its functions may be called on any thread, by its contract.
+// SAFETY: its functions may be called on any thread; `context` is only passed to them.
 unsafe impl Sync for dlrs_allocator {}
 
 /// The properties of a new tensor.
@@ -255,7 +255,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     };
     let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
     let context = allocator.context;
-    // SAFETY: the allocator's contract.
+    // SAFETY: `nbytes` is above 0, `align_bytes` a power of two, and `context` the allocator's own.
     let data = unsafe { alloc(context, nbytes, align_bytes, request.device) };
     if data.is_null() {
         return Err(Error::new(DLRS_NOMEM)

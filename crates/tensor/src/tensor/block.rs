@@ -167,9 +167,9 @@ pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
 /// As [`of_versioned`], of major 1.
 #[inline]
 pub unsafe fn of_itself(tensor: Versioned) -> Option<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1, so `manager_ctx` is at its place.
     let context = unsafe { (&raw const (*tensor.as_ptr()).manager_ctx).read() };
-    // SAFETY: as above.
+    // SAFETY: `tensor` is a live struct.
     unsafe { of_versioned(tensor) }.filter(|block| block.as_ptr().cast() == context)
 }
 
@@ -179,7 +179,7 @@ pub unsafe fn of_itself(tensor: Versioned) -> Option<NonNull<Block>> {
 /// `tensor` points to a live legacy struct.
 #[inline]
 pub unsafe fn of_legacy(tensor: Legacy) -> Option<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct.
     let deleter = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() };
     if deleter.map(|f| f as usize) != Some(delete_legacy as *const () as usize) {
         return None;
@@ -242,7 +242,7 @@ pub fn no_memory(total: Option<usize>) -> Error {
 /// As [`sharing`].
 #[inline(never)]
 pub unsafe fn shared(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `base` is a live block.
     unsafe { sharing(spec, base) }
 }
 
@@ -253,7 +253,7 @@ pub unsafe fn shared(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>
 #[inline(always)]
 pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
     let block = new_here(spec)?;
-    // SAFETY: the caller's word.
+    // SAFETY: `base` is a live block.
     match unsafe { base.as_ref() }.hold() {
         Ok(()) => Ok(block),
         Err(error) => {
@@ -276,7 +276,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
         return (null_mut(), null_mut());
     }
     // SAFETY: the arrays stand right behind the block, whose size is a multiple of 8; both lie in
-    // the caller's room, and nobody else has seen it yet.
+    // the room of `block`, which nobody else has seen yet.
     unsafe {
         let shape = block.add(1).cast::<i64>();
         let strides = shape.add(ndim);
@@ -307,7 +307,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
 /// As [`write_arrays`].
 #[inline(always)]
 unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offset: u64) {
-    // SAFETY: the caller's word.
+    // SAFETY: `block` has room for a block and two arrays of `spec.shape.len()` values behind it.
     let (shape, strides) = unsafe { write_arrays(block, spec) };
     let dl_tensor = DLTensor {
         data,
@@ -318,7 +318,7 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
         strides,
         byte_offset,
     };
-    // SAFETY: the caller's word.
+    // SAFETY: `block` has room for a block, which nobody else has seen yet.
     unsafe {
         (&raw mut (*Block::versioned(block).as_ptr()).dl_tensor).write(dl_tensor);
         write_rest(block, dtype::flags_of(spec.dtype, spec.flags), spec.owner);
@@ -335,7 +335,7 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
     const VERSION: DLPackVersion =
         DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION };
     let (at, manager_ctx) = (block.as_ptr(), block.as_ptr().cast());
-    // SAFETY: the caller's word.
+    // SAFETY: `at` has room for a block, which nobody else has seen yet.
     unsafe {
         let managed: *mut DLManagedTensorVersioned = at.cast();
         (&raw mut (*managed).version).write(VERSION);
@@ -370,7 +370,7 @@ pub unsafe fn around(
     flags: u64,
     owner: Owner,
 ) -> core::result::Result<NonNull<Block>, Left> {
-    // SAFETY: the caller's word, as for all that is read of the tensor.
+    // SAFETY: `tensor` points to a readable `DLTensor`.
     let rank = unsafe { Plain::rank(tensor) }.ok_or(Left::Unusual)?;
     let memory = platform::memory(nbytes_of(rank.ndim())).ok_or(Left::NoMemory)?;
     let block: NonNull<Block> = memory.cast();
@@ -391,7 +391,8 @@ pub unsafe fn around(
 /// As [`around`]; `block` has room for a block and two arrays behind it.
 #[inline(always)]
 unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, flags: u64) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor`, its shape and its strides are readable; `block` has room for two such
+    // arrays behind it.
     unsafe {
         let Some(plain) = Plain::head(tensor, rank, flags) else { return false };
         let shape = block.add(1).cast::<i64>().as_ptr();

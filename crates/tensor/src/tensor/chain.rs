@@ -136,7 +136,8 @@ impl Chain {
         unsafe { link.write(Link { next, callback, context, serial }) };
         loop {
             if once && let Some(found) = self.context_of(next, function) {
-                // SAFETY: as above.
+                // SAFETY: the memory is from `platform::memory`; the link in it was not pushed, so
+                // nobody has seen it.
                 unsafe { platform::give_back(memory) };
                 return Ok(Some(found));
             }
@@ -145,7 +146,7 @@ impl Chain {
                 Ok(_) => return Ok(None),
                 Err(now) => next = now,
             }
-            // SAFETY: as above.
+            // SAFETY: the link was not pushed, so nobody else has seen it.
             unsafe { (&raw mut (*link.as_ptr()).next).write(next) };
         }
     }
@@ -215,7 +216,7 @@ impl Rest {
     /// # Safety
     /// Nobody else can reach the chain any more.
     pub unsafe fn behind(self, chain: &Chain) -> Rest {
-        // SAFETY: the caller's word.
+        // SAFETY: nobody else can reach the chain, so its links are this function's alone.
         let first = unsafe { arranged(chain.first.load(Acquire)) };
         let mut last: *mut Link = null_mut();
         let mut link = first;
@@ -227,7 +228,7 @@ impl Rest {
         if last.is_null() {
             return self;
         }
-        // SAFETY: as above.
+        // SAFETY: `last` is a link of the chain, which nobody else can reach.
         unsafe { (*last).next = self.0 };
         Rest(first)
     }
@@ -245,7 +246,7 @@ impl Rest {
 /// # Safety
 /// Nobody but the callbacks can reach the chain.
 pub unsafe fn run(chain: &Chain) {
-    // SAFETY: the caller's word.
+    // SAFETY: nobody but the callbacks can reach the chain, so no other thread frees its links.
     unsafe {
         chain.first.store(arranged(chain.first.load(Acquire)), Relaxed);
         run_links(&chain.first);
@@ -263,7 +264,7 @@ unsafe fn run_links(links: &AtomicPtr<Link>) {
         // SAFETY: links come from `platform::memory`.
         unsafe { platform::give_back(memory.cast()) };
         if serial.into_inner() > BUSY {
-            // SAFETY: `set` wrote it; the caller of `attach` vouched for it and its context.
+            // SAFETY: `set` or `push` wrote a callback with its own context; it is called once.
             unsafe {
                 transmute::<*mut c_void, Callback>(callback.into_inner())(context.into_inner())
             };
@@ -277,14 +278,14 @@ unsafe fn run_links(links: &AtomicPtr<Link>) {
 /// Nobody else can reach them.
 unsafe fn arranged(mut links: *mut Link) -> *mut Link {
     // They are sorted as they were pushed, unless a link was reused or two threads attached.
-    // SAFETY: the caller's word.
+    // SAFETY: the links are live, and nobody else can reach them.
     if unsafe { in_order(links) } {
         return links;
     }
     let mut runs: [*mut Link; usize::BITS as usize] = [null_mut(); _];
     while !links.is_null() {
         let mut run = links;
-        // SAFETY: the caller's word.
+        // SAFETY: `run` is a live link, and so are those in `runs`; nobody else can reach them.
         unsafe {
             links = replace(&mut (*run).next, null_mut());
             for place in &mut runs {
@@ -297,7 +298,7 @@ unsafe fn arranged(mut links: *mut Link) -> *mut Link {
             }
         }
     }
-    // SAFETY: as above.
+    // SAFETY: each run is a list of live links that nobody else can reach, and no link is in two.
     runs.into_iter().fold(null_mut(), |all, run| unsafe { merged(run, all) })
 }
 
@@ -306,9 +307,9 @@ unsafe fn arranged(mut links: *mut Link) -> *mut Link {
 /// # Safety
 /// As [`arranged`].
 unsafe fn in_order(mut link: *mut Link) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `link` is NULL or a live link, which nobody else changes.
     while let Some(this) = unsafe { link.as_ref() } {
-        // SAFETY: as above.
+        // SAFETY: `next` is NULL or a live link, as every link's.
         let next = unsafe { this.next.as_ref() };
         if next.is_some_and(|next| next.serial.load(Relaxed) > this.serial.load(Relaxed)) {
             return false;
@@ -325,7 +326,8 @@ unsafe fn in_order(mut link: *mut Link) -> bool {
 unsafe fn merged(mut a: *mut Link, mut b: *mut Link) -> *mut Link {
     let mut first = null_mut();
     let mut last = &raw mut first;
-    // SAFETY: the caller's word; `last` is a place in this frame or in a link.
+    // SAFETY: both are lists of live links that nobody else can reach; `last` is a place in this
+    // frame or in a link.
     unsafe {
         while !a.is_null() && !b.is_null() {
             let from_a = (*a).serial.load(Relaxed) >= (*b).serial.load(Relaxed);

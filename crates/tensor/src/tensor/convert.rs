@@ -38,7 +38,7 @@ pub unsafe fn from_usual_legacy(
     tensor: Legacy,
     flags: u64,
 ) -> core::result::Result<Versioned, Left> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct, whose reference goes to the result.
     unsafe {
         match own_legacy(tensor, flags) {
             Some(versioned) => Ok(versioned),
@@ -56,7 +56,7 @@ pub unsafe fn from_usual_legacy(
 /// `tensor` is live.
 #[inline(always)]
 unsafe fn own_legacy(tensor: Legacy, flags: u64) -> Option<Versioned> {
-    // SAFETY: the caller's word; the block is live.
+    // SAFETY: `tensor` is live, and a block of ours lives as long as its tensor.
     unsafe {
         let block = block::of_legacy(tensor)?;
         (block.as_ref().flags().load(Relaxed) == flags).then(|| Block::versioned(block))
@@ -68,7 +68,7 @@ unsafe fn own_legacy(tensor: Legacy, flags: u64) -> Option<Versioned> {
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's reference.
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct, whose reference goes to the result.
     unsafe {
         match own_legacy(tensor, flags) {
             Some(versioned) => Ok(versioned),
@@ -83,7 +83,7 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
 /// `tensor` is live; on success the block owns the caller's reference.
 #[inline(never)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct, whose reference goes to the block.
     unsafe {
         let made = block::around(described(tensor), flags, Owner::Legacy(tensor));
         made.or_else(|left| checked_legacy(tensor, flags, left))
@@ -95,7 +95,7 @@ pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>>
 /// # Safety
 /// As [`boxed_legacy`].
 pub unsafe fn checked_legacy(tensor: Legacy, flags: u64, left: Left) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct, whose reference goes to the block.
     unsafe {
         let owner = Owner::Legacy(tensor);
         let made = wrap::wrap_checked(described(tensor), flags, owner, RULES, left);
@@ -133,10 +133,10 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
 /// `tensor` is live; on success the result owns the caller's reference.
 #[inline(always)]
 pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     match unsafe { to_usual_legacy(tensor) } {
         Some(legacy) => Ok(legacy),
-        // SAFETY: as above.
+        // SAFETY: `tensor` is live; its reference was not taken yet, and goes to the result.
         None => unsafe { to_any_legacy(tensor, policy) },
     }
 }
@@ -145,7 +145,7 @@ pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legac
 /// As [`to_legacy`].
 #[inline(never)]
 unsafe fn to_any_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its reference goes to the result.
     let legacy = unsafe { to_legacy_read(tensor, policy, &mut Snapshot::new())? };
     legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
 }
@@ -157,7 +157,7 @@ unsafe fn to_any_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legac
 /// As [`to_legacy`].
 #[inline(always)]
 unsafe fn to_usual_legacy(tensor: Versioned) -> Option<Legacy> {
-    // SAFETY: the caller's word; past the check the struct is of major 1.
+    // SAFETY: `tensor` is live; past the check the struct is of major 1.
     unsafe {
         let block = block::of_versioned(tensor)?;
         check_version(tensor.as_ptr()).ok()?;
@@ -177,7 +177,7 @@ pub unsafe fn to_legacy_read(
     policy: LegacyPolicy,
     snapshot: &mut Snapshot,
 ) -> Result<Option<Legacy>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live; past the version check all members are at their places.
     let own = unsafe {
         let own = block::of_versioned(tensor);
         check_version(tensor.as_ptr())?;
@@ -204,12 +204,12 @@ pub unsafe fn to_legacy_read(
 /// # Safety
 /// `tensor` is live, of major 1; on success the block owns the caller's reference.
 pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct.
     if let Some(block) = unsafe { block::of_versioned(tensor) } {
         return Ok(block);
     }
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of major 1, with its shape and strides.
     unsafe { snapshot.read_managed(tensor.as_ptr(), RULES) }?;
     box_snapshot(&snapshot, tensor)
 }

@@ -44,7 +44,7 @@ pub unsafe fn release_later(tensor: Versioned, on: Option<Queue>) -> Result<()> 
     };
     let record = |on: Queue| {
         let backend = registry::required(on.0.device_type)?;
-        // SAFETY: the caller's word.
+        // SAFETY: the stream is one of its device, whose type `backend` serves.
         unsafe { Ready::record(backend, on) }
     };
     let event = match on.map(record).transpose() {

@@ -32,14 +32,14 @@ unsafe extern "C" fn end(kept: *mut c_void) {
 /// # Safety
 /// `kept` is the context of [`end`], of a block that outlives the result.
 unsafe fn read(kept: *mut c_void) -> Option<&'static Ready> {
-    // SAFETY: the caller's word; it is never written again.
+    // SAFETY: `kept` is NULL or a `Ready` that lives as long as the block; nothing writes it again.
     unsafe { kept.cast::<Ready>().as_ref() }
 }
 
 /// # Safety
 /// `block` outlives the result.
 unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
-    // SAFETY: the caller's word.
+    // SAFETY: `block` and its keeper outlive the result; what goes with [`end`] is a `Ready`.
     unsafe { read(chain::attached(share::keeper(block).as_ref(), end)?) }
 }
 
@@ -48,7 +48,7 @@ unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
 /// # Safety
 /// `tensor` outlives the result.
 pub unsafe fn of(tensor: Versioned) -> Option<&'static Ready> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live and outlives the result, and so does its block.
     unsafe { of_block(block::of_versioned(tensor)?) }
 }
 
@@ -57,7 +57,7 @@ pub unsafe fn of(tensor: Versioned) -> Option<&'static Ready> {
 /// # Safety
 /// `tensor` is NULL, or of major 1 and outlives the result.
 pub unsafe fn of_described(tensor: *const DLManagedTensorVersioned) -> Option<&'static Ready> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is of major 1, for it is not NULL; it and its block outlive the result.
     unsafe { of_block(block::of_itself(NonNull::new(tensor.cast_mut())?)?) }
 }
 
@@ -81,7 +81,7 @@ fn keep(block: &Block, ready: Ready) -> Result<Option<*mut c_void>> {
 /// # Safety
 /// `tensor` is live; `stream` is its device's.
 pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live and holds its keeper; past `own` it is ours, of major 1.
     let (block, DLTensor { device, data, .. }) = unsafe {
         let block = share::keeper(share::own(tensor)?);
         (block.as_ref(), (&raw const (*tensor.as_ptr()).dl_tensor).read())
@@ -95,7 +95,7 @@ pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
         return Err(block::dying());
     }
     let home = if stream.is_null() { backend.home(device, data)? } else { device };
-    // SAFETY: the caller's word; what was kept lives as long as the block.
+    // SAFETY: the stream is that of `home`; what was kept lives as long as the block.
     unsafe {
         if let Some(ready) = of_block(block.into()) {
             return ready.again((home, stream));
@@ -121,7 +121,7 @@ pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
 /// # Safety
 /// `tensor` is live; `stream` is the device's.
 pub unsafe fn wait(tensor: Versioned, device: DLDevice, stream: Stream) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, past `own` ours, and keeps the record; the stream is the device's.
     unsafe {
         let block = share::own(tensor)?;
         let backend = registry::required(device.device_type)?;
@@ -140,6 +140,6 @@ pub unsafe fn wait(tensor: Versioned, device: DLDevice, stream: Stream) -> Resul
 /// # Safety
 /// `tensor` is live.
 pub unsafe fn sync(tensor: Versioned) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and its block keeps the record and the event.
     unsafe { of_block(share::own(tensor)?).map_or(Ok(()), |ready| ready.sync()) }
 }

@@ -34,7 +34,7 @@ pub unsafe fn release(tensor: Versioned) {
 /// # Safety
 /// `tensor` is live and not used again.
 pub unsafe fn release_legacy(tensor: Legacy) {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live legacy struct.
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
         // SAFETY: the producer's deleter, called once per reference.
         unsafe { deleter(tensor.as_ptr()) }
@@ -48,11 +48,11 @@ pub unsafe fn release_legacy(tensor: Legacy) {
 /// `tensor` is live and not used again.
 #[inline(always)]
 pub unsafe fn release_here(tensor: Versioned) {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct.
     match unsafe { block::of_versioned(tensor) } {
-        // SAFETY: a live block of ours; the reference is the caller's.
+        // SAFETY: a live block of ours, whose reference is released once, here.
         Some(block) => unsafe { block::drop_reference(block.as_ptr()) },
-        // SAFETY: as above.
+        // SAFETY: `tensor` is live and not used again: its reference is released once, here.
         None => unsafe { release_other(tensor) },
     }
 }
@@ -61,7 +61,7 @@ pub unsafe fn release_here(tensor: Versioned) {
 /// As [`release`].
 #[inline(never)]
 unsafe fn release_other(tensor: Versioned) {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live and not used again: its reference is released once, here.
     unsafe { release(tensor) }
 }
 
@@ -70,10 +70,10 @@ unsafe fn release_other(tensor: Versioned) {
 /// # Safety
 /// `tensor` is live.
 pub unsafe fn own(tensor: Versioned) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct of any major.
     match unsafe { block::of_versioned(tensor) } {
         Some(block) => Ok(block),
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is a live struct of any major.
         None => Err(unsafe { not_own(tensor) }),
     }
 }
@@ -83,7 +83,7 @@ pub unsafe fn own(tensor: Versioned) -> Result<NonNull<Block>> {
 #[cold]
 #[inline(never)]
 unsafe fn not_own(tensor: Versioned) -> Error {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live struct; the place of the version is the same in every major.
     let version = unsafe { check_version(tensor.as_ptr()) };
     version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
@@ -135,7 +135,7 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
 /// # Safety
 /// `tensor` is live.
 pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and a block of ours lives as long as its tensor.
     unsafe { own(tensor)?.as_ref() }.hold()?;
     Ok(tensor)
 }
@@ -146,7 +146,7 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
 /// `tensor` is live.
 #[inline(always)]
 pub unsafe fn retain_own(tensor: Versioned) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is live, and a block of ours lives as long as its tensor.
     unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().hold_usual()) }
 }
 
@@ -162,7 +162,7 @@ pub trait Managed {
 impl Managed for DLManagedTensorVersioned {
     #[inline(always)]
     unsafe fn dying(tensor: Versioned) -> bool {
-        // SAFETY: the caller's word; a block of ours is there as long as its tensor.
+        // SAFETY: `tensor` is a live struct; a block of ours is there as long as its tensor.
         unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().references() == 0) }
     }
 }
@@ -170,7 +170,7 @@ impl Managed for DLManagedTensorVersioned {
 impl Managed for DLManagedTensor {
     #[inline(always)]
     unsafe fn dying(tensor: Legacy) -> bool {
-        // SAFETY: as above.
+        // SAFETY: `tensor` is a live struct; a block of ours is there as long as its tensor.
         unsafe { block::of_legacy(tensor).is_some_and(|block| block.as_ref().references() == 0) }
     }
 }
@@ -180,7 +180,7 @@ impl Managed for DLManagedTensor {
 /// # Safety
 /// `tensor` is live.
 pub unsafe fn references(tensor: Versioned) -> usize {
-    // SAFETY: the caller's word; a block of ours is live as long as its tensor.
+    // SAFETY: `tensor` is live, and a block of ours lives as long as its tensor.
     unsafe {
         block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().references())
     }
@@ -192,7 +192,7 @@ pub unsafe fn references(tensor: Versioned) -> usize {
 /// `block` is live.
 pub unsafe fn keeper(mut block: NonNull<Block>) -> NonNull<Block> {
     loop {
-        // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+        // SAFETY: `block` is live, and each block holds its owner: every step of the way is live.
         let base = unsafe {
             match block.as_ref().owner() {
                 Owner::Versioned(base) => block::of_versioned(base),

@@ -83,7 +83,7 @@ pub unsafe fn bytes(base: &Snapshot, tensor: NonNull<Block>, flags: u64) -> Resu
         flags,
         ..wrap::spec_of(base, flags, Owner::Versioned(Block::versioned(tensor)))
     };
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live block of ours.
     unsafe { block::shared(&spec, tensor) }.map(Block::versioned)
 }
 
@@ -102,6 +102,6 @@ pub unsafe fn share(view: &View, tensor: NonNull<Block>, base: &Base) -> Result<
         data: Data::At(place.data, place.byte_offset),
         owner: Owner::Versioned(Block::versioned(tensor)),
     };
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` is a live block of ours.
     unsafe { block::sharing(&spec, tensor) }.map(Block::versioned)
 }

@@ -24,7 +24,8 @@ pub unsafe fn wrap_checked(
 ) -> Result<NonNull<Block>> {
     check_flags(flags)?;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
+    // SAFETY: `tensor` points to a readable `DLTensor`; shape and strides, where not NULL, hold
+    // `ndim` values.
     unsafe { snapshot.read(tensor, flags, rules) }?;
     match left {
         Left::Unusual => block::new(&spec_of(&snapshot, flags, owner)),

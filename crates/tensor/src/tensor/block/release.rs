@@ -14,7 +14,7 @@ use crate::platform;
 /// The caller has one reference to a live block and does not use it again.
 #[inline(always)]
 pub unsafe fn drop_reference(block: *mut Block) {
-    // SAFETY: the caller's word; what was given to the block to be called once.
+    // SAFETY: one reference to a live block is ours; `free` takes the object it was given with.
     unsafe { drop_reference_by(block, |kept| (kept.free)(kept.object, kept.runtime)) }
 }
 
@@ -63,7 +63,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
 #[cold]
 #[inline(never)]
 unsafe fn drop_linked(block: *mut Block) {
-    // SAFETY: the caller's word. A callback may still attach others.
+    // SAFETY: no reference is left: only callbacks reach the block, which may attach others.
     unsafe {
         chain::run(&(*block).before);
         drop_last(block);
@@ -96,7 +96,7 @@ unsafe fn drop_last(block: *mut Block) {
             Some(base) if unsafe { leave(&(*base.as_ptr()).references) } => block = base.as_ptr(),
             _ => break,
         }
-        // SAFETY: as above.
+        // SAFETY: `leave` said that no reference to this block is left, so only callbacks reach it.
         unsafe {
             if !(*block).before.is_empty() {
                 chain::run(&(*block).before);
