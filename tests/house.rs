@@ -225,6 +225,23 @@ fn remedies_that_are_of_c_have_another_for_python() {
     assert!(wrong.is_empty(), "not for Python:\n{}", wrong.join("\n"));
 }
 
+/// The comment of an unsafe block says what is true, not who says so.
+#[test]
+fn safety_comments_name_a_fact() {
+    let mut wrong = Vec::new();
+    for file in product() {
+        let text = fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains("SAFETY:"))
+        {
+            let none = ["caller's word", "guaranteed by the caller", "as above", "Python's word"];
+            if none.iter().any(|words| line.contains(words)) {
+                wrong.push(format!("{}:{}: {}", file.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn no_module_is_called_by_a_name_that_says_nothing() {
     for file in product() {
