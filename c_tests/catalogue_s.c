@@ -13,9 +13,6 @@ static void of_whole_bytes(DLDataType dtype) {
   t_tensor given;
   DLManagedTensorVersioned *taken = &given.managed, *out, *view;
   DLManagedTensor *legacy = &given.legacy;
-  int64_t shape[64], strides[64];
-  uint64_t flags;
-  DLTensor view_of = t_describe(NULL, F32, 64, shape, strides);
   const DLTensor *bare = &given.managed.dl_tensor;
   t_make(&given);
   given.shape[0] = given.shape[1] = 1;
@@ -27,8 +24,6 @@ static void of_whole_bytes(DLDataType dtype) {
   has(out, 0);
   WORKS(dlrs_clone(&given.managed, CPU, NULL, &out, ERR));
   has(out, DLPACK_FLAG_BITMASK_IS_COPIED);
-  WORKS(dlrs_view_apply_desc(bare, PADDED, NULL, 0, &view_of, &flags, ERR));
-  EQUAL(flags, 0);
   WORKS(dlrs_import_take(&taken, NULL, &out, ERR));
   WORKS(dlrs_view_read_only(out, &view, ERR));
   has(view, DLPACK_FLAG_BITMASK_READ_ONLY);
@@ -84,8 +79,6 @@ static void s07(void) {
     for (flags = 0; flags < 4; ++flags) {
       given.managed.flags = flags;
       NAMES_THE_STRUCT("DLManagedTensorVersioned", dlrs_validate_legacy(legacy, 1, ERR));
-      NAMES_THE_STRUCT("DLManagedTensorVersioned",
-                       dlrs_clone_legacy(legacy, CPU, NULL, &legacy_out, ERR));
       NAMES_THE_STRUCT("DLManagedTensorVersioned", dlrs_from_legacy_take(&legacy, 0, &out, ERR));
     }
   }

@@ -26,7 +26,7 @@ pub extern "C" fn dlrs_test_level(number: u8) -> bool {
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn PyInit__dlpack_rs() -> *mut core_lib::python::PyObject {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: Python is running and calls this while it imports the module.
     unsafe { py_module::init() }
 }
 

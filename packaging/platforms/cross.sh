@@ -48,7 +48,7 @@ lean() {
 }
 exported() { # exactly the list
   readelf -W --dyn-syms "$out/libdlpack_rs.so" | awk '$5 == "GLOBAL" && $7 != "UND" {print $8}' |
-    sort | diff <(cdylib/exports.sh) -
+    sort | diff <(crates/cdylib/exports.sh) -
 }
 layouts() { # every offset, as constants, seen by the target's C and C++
   local header standard

@@ -23,7 +23,7 @@ make_library() { # make_library TRIPLE
 }
 exported() { # exactly the list, but for two names that zig's linker adds
   llvm-nm --extern-only --defined-only "$out/$1.dylib" | awk '{ print substr($3, 2) }' |
-    grep -vxE '__dso_handle|_mh_dylib_header' | sort | diff <(cdylib/exports.sh) -
+    grep -vxE '__dso_handle|_mh_dylib_header' | sort | diff <(crates/cdylib/exports.sh) -
 }
 lean() { # law 6: no thread-local storage, no start-up code, nothing that only a panic needs
   llvm-objdump --macho --section-headers "$out/$1.dylib" >"$out/sections.txt"

@@ -27,7 +27,7 @@ lean() { # law 6: no thread-local storage, nothing that only a panic needs, noth
 exported() { # exactly the list, but for what the linker adds
   readelf -W --dyn-syms "$out/libdlpack_rs.so" |
     awk '$5 == "GLOBAL" && $7 != "UND" && $8 !~ /^_(init|fini)$/ { print $8 }' | sort |
-    diff <(cdylib/exports.sh) -
+    diff <(crates/cdylib/exports.sh) -
 }
 static_program() { # the archive in a program without any shared library
   musl-gcc -static -std=c11 -Ic_tests -I"$out/include" examples/c/hello.c -L"$out" \

@@ -47,13 +47,13 @@ make_library() {
 }
 # The list of exports in the format that dlltool, lib.exe and llvm-lib read.
 make_def() {
-  { echo "LIBRARY dlpack_rs.dll"; echo EXPORTS; cdylib/exports.sh | sed 's/^/  /'; } \
+  { echo "LIBRARY dlpack_rs.dll"; echo EXPORTS; crates/cdylib/exports.sh | sed 's/^/  /'; } \
     >"$out/dlpack_rs.def"
   $gnu-dlltool -d "$out/dlpack_rs.def" -D dlpack_rs.dll -y "$out/libdlpack_rs_delay.a"
 }
 exported() { # exported DLL
   $gnu-objdump -p "$1" | sed -n '/Ordinal\/Name Pointer/,/^$/s/.*\] //p' |
-    grep -v '^Table$' | sort | diff <(cdylib/exports.sh) -
+    grep -v '^Table$' | sort | diff <(crates/cdylib/exports.sh) -
 }
 # Law 6: exactly these names; no thread-local storage; no code runs at load time.
 lean() { # lean DLL
@@ -99,7 +99,7 @@ compile_parts() {
   # LoadLibrary: the program fills in the addresses that the linker would have.
   { echo '#define WIN32_LEAN_AND_MEAN'
     echo '#include <windows.h>'
-    cdylib/exports.sh | sed 's/.*/void *__imp_&;/'
+    crates/cdylib/exports.sh | sed 's/.*/void *__imp_&;/'
     echo 'static void *need(HMODULE m, const char *name) {'
     echo '  void *found = (void *)GetProcAddress(m, name);'
     echo '  if (found == NULL) ExitProcess(99);'
@@ -108,7 +108,7 @@ compile_parts() {
     echo '__attribute__((constructor)) static void load(void) {'
     echo '  HMODULE m = LoadLibraryA("dlpack_rs.dll");'
     echo '  if (m == NULL) ExitProcess(98);'
-    cdylib/exports.sh | sed 's/.*/  __imp_& = need(m, "&");/'
+    crates/cdylib/exports.sh | sed 's/.*/  __imp_& = need(m, "&");/'
     echo '}'; } >"$out/loader.c"
   $gnu-gcc -O1 -c "$out/loader.c" -o "$out/loader.o"
 }

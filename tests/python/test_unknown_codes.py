@@ -107,7 +107,7 @@ SET_ERROR = abi.dlrs_set_error_fn(lambda context, kind, message: SAID.append(mes
 NUMBERS = {"order": ord("C"), "ndim": 2, "axis_b": 1, "align_bytes": 64, "n": 1,
            "count": 1, "window": 2, "step": 1, "stop": 2, "lanes": 1, "copy": 1, "notation": 1,
            "level": 1, "number": abi.DLRS_PY_STREAM_NONE}
-SPECIAL = {"dlrs_view_apply": {"count": 0}, "dlrs_view_apply_desc": {"count": 0},
+SPECIAL = {"dlrs_view_apply": {"count": 0},
            "dlrs_view_squeeze": {"axis": abi.DLRS_ALL_AXES},
            "dlrs_attach": {"order": abi.DLRS_BEFORE_FREE},
            "dlrs_contiguous": {"order": ord("F")}, "dlrs_mem_free": {"data": None}}

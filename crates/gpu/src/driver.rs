@@ -148,7 +148,8 @@ functions! {
     cu_copy_2d(copy: *const super::structs::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
     cu_copy_peer(dst: Ptr, dst_context: Ptr, src: *const c_void, src_context: Ptr, nbytes: usize,
         stream: Ptr) = "cuMemcpyPeerAsync", "";
-    cu_copy_3d_peer(copy: *const super::structs::Copy3dPeer, stream: Ptr) = "cuMemcpy3DPeerAsync", "";
+    cu_copy_3d_peer(copy: *const super::structs::Copy3dPeer, stream: Ptr)
+        = "cuMemcpy3DPeerAsync", "";
     cu_stream_green(stream: Ptr, out: *mut Ptr) = "cuStreamGetGreenCtx", "";
 
     hip_set_device(device: i32) = "", "hipSetDevice";
