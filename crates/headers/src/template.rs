@@ -171,7 +171,8 @@ impl Filler<'_> {
                 if let Some(item) =
                     c_name(&self.config, item).map_err(|e| format!("{name}: {e}"))?
                 {
-                    let advice = format!("add a line \"@file {name}\" to crates/headers/dlpack_rs.h.in");
+                    let advice =
+                        format!("add a line \"@file {name}\" to crates/headers/dlpack_rs.h.in");
                     return Err(format!("{item} of {name} is in no header: {advice}"));
                 }
             }

@@ -100,7 +100,8 @@ impl Names {
                     | "i64" => Kind::Word(None),
                     "c_int" | "c_uint" | "i32" | "u32" => Kind::Number(4),
                     "c_char" | "c_uchar" | "u8" | "bool" => Kind::Number(1),
-                    "Option" => Kind::Word(None), // a callback
+                    "Option" => Kind::Word(None),          // a callback
+                    "Storage" => Kind::Fields(Vec::new()), // bit fields, by bindgen
                     _ => match (self.types.get(&name), self.structs.get(&name)) {
                         (Some(ty), _) => self.kind(ty),
                         (_, Some(fields)) => {
@@ -234,7 +235,7 @@ const VALUES: [(&str, &str, &str); 21] = [
 ];
 
 /// Functions that Debian's HIP 5.2 lacks.
-const NEWER: [&str; 1] = ["hipStreamGetDevice"];
+const NEWER: [&str; 2] = ["hipStreamGetDevice", "hipGetDevicePropertiesR0600"];
 
 fn text(name: &str) -> String {
     let file = root().join("crates/gpu/src").join(name);
