@@ -43,4 +43,4 @@ endforeach()
 # Removes what the last installation of this build tree wrote, in DESTDIR where that is set.
 add_custom_target(dlpack_rs_uninstall
   COMMAND "${CMAKE_COMMAND}" "-DMANIFESTS=${CMAKE_BINARY_DIR}"
-    -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)
+    -P "${PROJECT_SOURCE_DIR}/packaging/cmake/uninstall.cmake" VERBATIM)

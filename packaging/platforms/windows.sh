@@ -151,7 +151,7 @@ lifecycle() { # loads the library itself
 
 # Installed by CMake with the toolchain file, found by another project, run with the DLL beside it.
 cmake_package() {
-  local toolchain=-DCMAKE_TOOLCHAIN_FILE=$root/cmake/mingw-toolchain.cmake program name
+  local toolchain=-DCMAKE_TOOLCHAIN_FILE=$root/packaging/cmake/mingw-toolchain.cmake program name
   rm -rf "$out/cmake" "$out/package" "$out/consumer"
   cmake -S . -B "$out/cmake" -G Ninja "$toolchain" -DDLPACK_RS_CARGO="$cargo" \
     -DDLPACK_RS_CARGO_FLAGS=-Zbuild-std=core -DDLPACK_RS_CARGO_TARGET_DIR="$target_dir"
