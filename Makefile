@@ -19,7 +19,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH PYTHONSAFEPATH
 
 .DEFAULT_GOAL = help
-.PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
+.PHONY: help setup build install install-build uninstall packages release demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
 	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
@@ -68,6 +68,9 @@ uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is s
 
 packages: setup  ## release archives, .deb and the recipes of package managers, each tried (docs/packages.md)
 	packaging/run.sh $(PACKAGES)
+
+release: setup  ## all files of a release with SBOM and SHA256SUMS, built twice: target/packages/release
+	packaging/run.sh source binary others deb wheel release again
 
 demo: setup  ## build the library, find it from a C program with CMake, and use it from Python
 	examples/demo.sh

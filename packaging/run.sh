@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the packages in target/packages and tries each: run.sh [STEP...], of
-#   source binary others deb root conan vcpkg conda meson components cinstall
-# all of them without arguments. What a step needs and does not find is said: "not run". Tools from
+#   source binary others deb wheel release again root conan vcpkg conda meson components cinstall
+# all of them without arguments. `release` collects what is to be published, `again` builds it from a
+# clone elsewhere and compares. What a step needs and does not find is said: "not run". Tools from
 # the package index are installed into target/packages/tools. Ends with "packages: N passed, N failed".
 . "$(dirname "$0")/common.sh"
 native=x86_64-unknown-linux-gnu
@@ -107,6 +108,34 @@ clean_root() { # installed, used, and removed where nothing else is
   rm -rf "$tree"
 }
 step_root() { row "deb: installed, used and removed in a clean root" clean_root; }
+
+# ---- the release -------------------------------------------------------------------------------
+wheel() {
+  python/wheel.sh
+  ls target/wheel/*.whl
+}
+step_wheel() { row "wheel" wheel; }
+collect() { # what is to be published, what it contains, and its sums
+  tools
+  rm -rf "$out/release" && mkdir "$out/release"
+  find "$out" target/wheel -maxdepth 1 \( -name "$name-*.tar.gz" -o -name '*.deb' -o -name '*.whl' \) \
+    -exec cp -t "$out/release" {} +
+  cd "$out/release"
+  python3 -B "$root/packaging/sbom.py" "$version" * >"$name.spdx.json"
+  "$tools/bin/pyspdxtools" -i "$name.spdx.json"
+  sha256sum * >SHA256SUMS
+}
+step_release() { row "release: the files, SBOM, SHA256SUMS" collect; }
+same_again() {
+  tools
+  local clone
+  clone=$(mktemp -d)
+  git clone --quiet "$root" "$clone/elsewhere"
+  TOOLS=$tools "$clone/elsewhere/packaging/run.sh" source binary others deb wheel release
+  (cd "$clone/elsewhere/target/packages/release" && sha256sum *) | diff - <(cd "$out/release" && sha256sum *)
+  rm -rf "$clone"
+}
+step_again() { row "release: the same bytes from a clone in another folder" same_again; }
 
 # ---- recipes -----------------------------------------------------------------------------------
 conan_create() {
@@ -219,7 +248,7 @@ cinstall() {
 }
 step_cinstall() { row "cargo cinstall" cinstall; }
 
-[ $# -gt 0 ] || set -- source binary others deb root conan vcpkg conda meson components cinstall
+[ $# -gt 0 ] || set -- source binary others deb wheel release again root conan vcpkg conda meson components cinstall
 for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "run.sh: unknown step $step"; exit 2; }
   "step_$step"

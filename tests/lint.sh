@@ -88,5 +88,12 @@ if command -v shellcheck >/dev/null; then
 else
   absent shellcheck shellcheck
 fi
+workflows() {
+  local bin
+  bin=$(dirname "$(examples/python/venv.sh tests/requirements-lint.txt)") &&
+    "$bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml &&
+    "$bin/zizmor" --offline --no-progress .github
+}
+row "workflows of a public host, which has not run them" workflows
 echo "lint: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -47,7 +47,10 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
       "$sources:rust-web-src $cross" ;;
     test-long | interop | conform | bench) echo "rust $c $venv" ;;
     adopt-numpy | adopt-nanobind) echo "rust $c g++:g++ $venv" ;;
-    wheel | packages) echo "rust $c readelf:binutils $cmake $venv" ;;
+    wheel | packages | release)
+      echo "rust $c readelf:binutils git:git $cmake $venv | lintian:lintian" \
+        "$sources:rust-web-src aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu" \
+        "x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64" ;;
     test-pythons) echo "rust $c dpkg:dpkg $venv" ;;
     mutants) echo "rust $c $python:python3 patch:patch" ;;
     fuzz | fuzz-long) echo "rust $c g++:g++ $python:python3" ;;
