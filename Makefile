@@ -129,7 +129,7 @@ test: build  ## run every test there is
 
 # The two commands of README.md where there is next to nothing: SUITE, GOALS and SETUP.
 SUITE = bookworm
-test-clean:  ## make demo (GOALS="demo test") in a bare Debian; SUITE=trixie, noble; as root
+test-clean:  ## make demo (GOALS="demo test") in a bare Debian; SUITE=trixie, sid, jammy, noble; as root
 	tests/clean_root.sh $(SUITE) $(GOALS)
 
 test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"

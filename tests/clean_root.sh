@@ -2,7 +2,7 @@
 # Runs the two commands of README.md in a bare Debian or Ubuntu that has make, a C compiler and
 # python3, and prints their durations: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
 #
-# SUITE is bookworm, trixie, or Ubuntu's jammy or noble; the default GOAL is `demo`. SETUP is passed
+# SUITE is bookworm, trixie, sid, or Ubuntu's jammy or noble; the default GOAL is `demo`. SETUP is passed
 # on. The tree is cloned, with uncommitted changes. Needs root, network, and mmdebstrap or
 # debootstrap (Ubuntu: mmdebstrap); the root is created once, below target/clean, and unpacked for
 # each run.
@@ -33,10 +33,9 @@ here=$PWD/target/clean
 archive=$here/$suite.tar root=$here/$suite
 mkdir -p "$here"
 sources() {
-  local line
-  for line in "$mirror $suite" "$mirror $suite-updates" "$security $suite-security"; do
-    echo "deb $trust$line $parts"
-  done
+  local line lines=("$mirror $suite")
+  [ "$suite" = sid ] || lines+=("$mirror $suite-updates" "$security $suite-security")
+  for line in "${lines[@]}"; do echo "deb $trust$line $parts"; done
 }
 if [ ! -f "$archive" ]; then
   echo "== a bare $suite"
