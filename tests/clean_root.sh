@@ -23,6 +23,7 @@ packages=apt,make,gcc,libc6-dev,python3
 mirror=http://deb.debian.org/debian parts=main trust=
 security=$mirror-security
 case $suite in
+  sid) trust='[check-valid-until=no] ' ;; # mirrors of it may lag
   jammy | noble)
     mirror=http://archive.ubuntu.com/ubuntu parts='main universe'
     security=$mirror

@@ -45,6 +45,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
         "x86_64-w64-mingw32-g++:g++-mingw-w64-x86-64 wine:wine wine64:wine64 lld-link:lld" ;;
     test-cross) echo "$c /usr/bin/rustc:rustc-web /usr/bin/cargo:cargo-web" \
       "$sources:rust-web-src $cross" ;;
+    docs) echo "rust $c $venv clang:clang" ;; # which knows where its own headers are
     test-long | interop | conform | bench) echo "rust $c $venv" ;;
     adopt-numpy | adopt-nanobind) echo "rust $c g++:g++ $venv" ;;
     wheel | packages | release)

@@ -18,6 +18,7 @@ NB_MODULE(grid_nanobind, m) {
       .def("sum", &Array::sum)
       .def("fill", &Array::fill);
   m.def("range", [](std::vector<int64_t> shape) { return Array::range(std::move(shape)); });
+  // [quote:bind]
   dlpack_rs::python::bind(m, c);  // __dlpack__, __dlpack_device__, the exchange API, from_dlpack
 
   // Any object with DLPack as an argument.
@@ -27,6 +28,7 @@ NB_MODULE(grid_nanobind, m) {
     for (int64_t i = 0; i < a.extent(0) && i < a.extent(1); ++i) sum += a(i, i);
     return sum;
   });
+  // [/quote]
   // A result that no framework owns: NumPy, PyTorch and others import it with from_dlpack.
   m.def("halves", [](int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
