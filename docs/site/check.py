@@ -125,6 +125,17 @@ def answered(site):
                 yield f"question: {question}: {answer} does not name {name}"
 
 
+def hidden(site):
+    """Pages whose code would run over the edge of a narrow page: those without our style sheet."""
+    style = (site / "_static/site.css").read_text()
+    if not re.search(r"pre \{[^}]*white-space: pre-wrap;[^}]*overflow-wrap: anywhere;", style):
+        yield "site.css does not break long lines of code"
+    for file in site.rglob("*.html"):
+        text = file.read_text()
+        if "<pre" in text and "_static/site.css" not in text:
+            yield f"{file.relative_to(site)}: no site.css"
+
+
 def words(source):
     """The number of words beside the reference."""
     return sum(len(re.sub(r"```\{raw\}.*?```", "", file.read_text(), flags=re.S).split())
@@ -134,7 +145,7 @@ def words(source):
 
 def main(source, site):
     source, site = Path(source).resolve(), Path(site).resolve()
-    wrong = [*links(site), *searched(site), *answered(site)]
+    wrong = [*links(site), *searched(site), *answered(site), *hidden(site)]
     count = words(source)
     if count > MOST_WORDS:
         wrong.append(f"{count} words beside the reference, where {MOST_WORDS} are the limit")

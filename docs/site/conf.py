@@ -8,9 +8,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 project = "libdlpack_rs"
 copyright = "The libdlpack_rs authors, Apache-2.0"
-extensions = ["myst_parser", "hawkmoth", "sphinx.ext.autodoc"]
+release = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+extensions = ["myst_parser", "hawkmoth", "sphinx.ext.autodoc", "sphinx_copybutton"]
 html_theme = "furo"
-html_title = "libdlpack_rs"
+html_title = f"libdlpack_rs {release}"
+html_static_path = [str(ROOT / "docs/site/static")]
+html_css_files = ["site.css"]
+highlight_language = "text"  # tables of the manual, messages
 
 html_show_sphinx = False
 nitpicky = True

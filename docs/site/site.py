@@ -83,7 +83,7 @@ def pictures(text):
     """Pictures inside of the page, so that they have its colours, light or dark."""
     def one(match):
         svg = (ROOT / "docs/pictures" / match[1]).read_text().replace("tip", match[1][:-4])
-        return f"```{{raw}} html\n{svg}```"
+        return f"```{{raw}} html\n<div class=\"picture\">{svg}</div>\n```"
 
     return re.sub(r"!\[[^\]]*\]\((?:\.\./)*pictures/(\w+\.svg)\)", one, text)
 
@@ -129,6 +129,9 @@ def manual():
             lines += [f".. c:auto{what}:: {name}", "   :file: dlpack_rs.h"]
             lines += ["   :members:"] if what in ("struct", "enum") else []
             lines.append("")
+        functions = [name for kind, name in DECLARED.findall(code) if KINDS[kind] == "function"]
+        if len(functions) > 1: # what is on this page, before it
+            lines.insert(2, " · ".join(f"{{c:func}}`{name}`" for name in functions) + "\n")
         made[title] = made.get(title, f"# {title}\n") + "\n".join(lines) + "```\n"
     return made
 
