@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the packages in target/packages and tries each: run.sh [STEP...], of
-#   source binary others deb wheel release again root conan vcpkg conda meson components cinstall
+#   source binary others deb wheel release again root conan vcpkg conda meson components
 # all of them without arguments. `release` collects what is to be published, `again` builds it from a
 # clone elsewhere and compares. What a step needs and does not find is said: "not run". Tools from
 # the package index are installed into target/packages/tools. Ends with "packages: N passed, N failed".
@@ -234,21 +234,8 @@ components() { # Runtime is what a program needs; both and uninstall leave nothi
   fails cmake --build "$build" --target dlpack_rs_uninstall
 }
 step_components() { row "install components, and uninstall" components; }
-cinstall() {
-  local tree=$out/cinstall
-  cargo cinstall --version >/dev/null 2>&1 || not_run "cargo install cargo-c"
-  rm -rf "$tree"
-  cargo cinstall --release --locked --package dlpack_rs_cdylib --prefix /usr --libdir /usr/lib \
-    --destdir "$tree" --target-dir "$out/cinstall-target"
-  find "$tree" ! -type d
-  PKG_CONFIG_SYSROOT_DIR=$tree PKG_CONFIG_PATH=$tree/usr/lib/pkgconfig \
-    sh -c 'gcc examples/c/hello.c $(pkg-config --cflags --libs dlpack_rs) -o "$1"' sh "$out/chello"
-  LD_LIBRARY_PATH=$tree/usr/lib "$out/chello" | diff examples/expected/c-hello.txt -
-  [ -e "$tree/usr/lib/$(readelf -d "$out/chello" | sed -n 's/.*\[\(libdlpack_rs.*\)\]/\1/p')" ]
-}
-step_cinstall() { row "cargo cinstall" cinstall; }
 
-[ $# -gt 0 ] || set -- source binary others deb wheel release again root conan vcpkg conda meson components cinstall
+[ $# -gt 0 ] || set -- source binary others deb wheel release again root conan vcpkg conda meson components
 for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "run.sh: unknown step $step"; exit 2; }
   "step_$step"

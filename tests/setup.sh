@@ -82,19 +82,18 @@ there() { # there PROBE
 candidate() { # candidate PACKAGE: the version that apt would install
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9].*\)/\1/p'
 }
-rust_packages() { # rust_packages rust|rustfmt|clippy
+rust_packages() { # rust_packages rust|rustfmt|clippy: none where apt has only an older Rust
   local web=
-  # Debian has two: a stable one, and a current one for browsers.
-  [ -e /usr/share/doc/rustc-web ] || at_least "$least" "$(candidate cargo)" || web=-web
-  [ ! -e /usr/share/doc/rustc-web ] || web=-web
+  # Debian has two: a stable one, and a current one for browsers. Ubuntu has one, and rustup.
+  if [ -e /usr/share/doc/rustc-web ] || ! at_least "$least" "$(candidate cargo)"; then
+    web=-web
+    if ! at_least "$least" "$(candidate cargo-web)"; then
+      [ "$1" != rust ] || [ -z "$(candidate rustup)" ] || echo rustup
+      return
+    fi
+  fi
   case $1 in
-    rust)
-      # Ubuntu has no second one, but rustup.
-      if [ -n "$web" ] && [ -z "$(candidate cargo-web)" ] && [ -n "$(candidate rustup)" ]; then
-        echo rustup
-      else
-        echo "rustc$web cargo$web"
-      fi ;;
+    rust) echo "rustc$web cargo$web" ;;
     rustfmt) echo "rustfmt$web" ;;
     clippy) if [ -n "$web" ]; then echo rust-web-clippy; else echo rust-clippy; fi ;;
   esac
@@ -198,17 +197,19 @@ look $wants
 if [ "${#lacking[@]}" -gt 0 ]; then
   echo "setup: left out, for want of these packages: $(packages "${lacking[@]}")(SETUP=all)"
 fi
+optional=(${lacking[@]+"${lacking[@]}"})
 # shellcheck disable=SC2086
 look $needs
 [ "${#lacking[@]}" -gt 0 ] || exit 0
+[ "${SETUP:-}" != all ] || lacking+=(${optional[@]+"${optional[@]}"})
 echo "make $*: not everything is there that it needs."
 if ! there rust && [[ " ${lacking[*]} " == *" rust "* ]]; then
   version=$(rust_version)
   echo "  Rust $least or newer${version:+; $(command -v "$cargo") is $version}."
   if [ "$rustup" -eq 1 ]; then
     echo "  rustup update stable"
-  elif ! command -v apt-get >/dev/null; then
-    echo "  See https://rustup.rs"
+  elif [ -z "$(rust_packages rust)" ]; then
+    echo "  No package of this system has it. rustup installs it, without root: https://rustup.rs"
   fi
 fi
 list=$(packages "${lacking[@]}")

@@ -114,6 +114,21 @@ demo_alone() { # a demo with a C compiler and Rust shows what it can
   setup SETUP=no -- demo
   says 'left out.*cmake'
 }
+no_new_rust() { # apt has only an old one, and neither Debian's second nor rustup
+  machine 0; old_rust
+  printf 'case $2 in *-web | rustup) ;; cargo) echo "  Candidate: 1.75.0" ;; %s\n' \
+    '*) echo "  Candidate: 1.0" ;; esac' | stand_in apt-cache
+  no setup -- demo
+  calls '^apt-get install .*gcc .*cmake'
+  no calls 'rust|cargo'
+  no says 'apt-get install.*(rust|cargo)'
+  says 'https://rustup.rs'
+}
+all_in_a_line() { # without root, with what is optional
+  machine 1000; new_rust
+  no setup ASKS=1 SETUP=all -- test
+  says 'sudo apt-get install .*gcc .*shellcheck'
+}
 row "nothing is missing: nothing is said" nothing_missing
 row "all that is missing, at once" all_at_once
 row "a Rust that is too old is named" too_old
@@ -122,5 +137,7 @@ row "by a sudo that asks for no password" by_sudo
 row "SETUP=yes: by one that asks" asking
 row "what tests can do without: named, or SETUP=all" wider
 row "a demo shows what it can" demo_alone
+row "no package has a new Rust: rustup is named, the rest installed" no_new_rust
+row "SETUP=all without root: one line with the optional packages" all_in_a_line
 echo "setup: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -8,6 +8,8 @@ pub use core_lib::capi::*;
 
 #[cfg(panic = "unwind")]
 compile_error!("build libdlpack_rs with panic = \"abort\": nothing may unwind across the C ABI");
+#[cfg(feature = "capi")]
+compile_error!("cargo-c would install an archive that takes over libm: use CMake or make install");
 
 /// Makes every later copy use the kernels of level number `level`, counted from the lowest; false
 /// if this processor does not support them.

@@ -92,7 +92,7 @@ done
 [ -n "$free" ] && [ ! -x "$folder/bin/python3.13td" ] || exit 0
 cd "$folder/src"
 apt-get -qq source --download-only python3.13/trixie
-tar xf python3.13_*.orig.tar.*
+tar xf python3.13_*.orig.tar.?z
 mkdir -p build
 cd build
 "$(find .. -maxdepth 1 -name 'Python-3.13*' | head -n 1)/configure" --disable-gil --with-pydebug \
