@@ -114,13 +114,15 @@ look() { # look PROBE:PACKAGE...: fills `lacking` with those that are not there
   done
 }
 packages() { # packages PROBE:PACKAGE...: as apt-get takes them; Rust is rustup's, where that is
-  local pair names=()
+  local pair names=() rust
   for pair in "$@"; do
     case $pair in
       rust | rustfmt | clippy)
-        [ "$rustup" -eq 1 ] || mapfile -t -O "${#names[@]}" names < <(rust_packages "$pair" | tr ' ' '\n')
+        rust=
+        [ "$rustup" -eq 1 ] || rust=$(rust_packages "$pair")
         # Debian's cargo requires this package's certificates.
-        [ "$pair$rustup" != rust0 ] || [ ! -e /etc/debian_version ] || names+=(ca-certificates) ;;
+        [ "$pair" != rust ] || [ -z "$rust" ] || [ ! -e /etc/debian_version ] || rust+=" ca-certificates"
+        mapfile -t -O "${#names[@]}" names < <(tr ' ' '\n' <<<"$rust") ;;
       *) names+=("${pair#*:}") ;;
     esac
   done

@@ -121,7 +121,7 @@ no_new_rust() { # apt has only an old one, and neither Debian's second nor rustu
   no setup -- demo
   calls '^apt-get install .*gcc .*cmake'
   no calls 'rust|cargo'
-  no says 'apt-get install.*(rust|cargo)'
+  no says 'apt-get install.*(rust|cargo|certificates)'
   says 'https://rustup.rs'
 }
 all_in_a_line() { # without root, with what is optional
