@@ -9,11 +9,11 @@
 //! compiled once for all levels.
 use core::ptr::{null, null_mut};
 
-use crate::LINE;
 use crate::rows::Writer;
 use crate::side::{List, Side, Step};
 use crate::space::{BAND, STRIP, Space, TRANSPOSED};
 use crate::tile::{Block, Leave, MicroKernels, Permutations, Soon, elements, odd_columns};
+use crate::vector::LINE;
 
 /// A matrix and its transpose.
 #[derive(Clone, Copy)]
