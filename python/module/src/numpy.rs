@@ -23,7 +23,6 @@ use crate::integer_text::unsigned;
 use crate::layout::Order;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
-use dlpack_python::constants;
 use dlpack_python::raise::{is, raised, required};
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
@@ -181,7 +180,7 @@ pub fn call_method(
     let count = args.len().min(1 + given.len());
     // SAFETY: live objects.
     unsafe {
-        let name = constants::text(python, name)?;
+        let name = dlpack_python::text(python, name)?;
         required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), count, null_mut()))
     }
 }
