@@ -8,9 +8,8 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use super::arguments::{self, method};
-use super::attributes::{dtype_name, text};
 use super::copies;
-use super::failure::refused;
+use super::failure::{dtype_name, refused, text};
 use super::tensor::{Held, This};
 use super::views::step;
 use crate::abi::*;
