@@ -6,7 +6,7 @@
 //! portable  vectors in plain Rust for any target; wider ones for tests and Miri
 //! x86       AVX2 and AVX-512 vectors, one with full-width permutations (VBMI)
 //! neon      AArch64 vectors
-//! transpose the macro-kernels of transposes, with staging and prefetches
+//! transpose the macro-kernels of transposes; bands: with staging and prefetches
 //! tile      their micro-kernels: tiles in registers
 //! side      addresses of rows and columns
 //! space     stack buffers of transposes
@@ -30,6 +30,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod bands;
 mod bits;
 mod items;
 mod level;
