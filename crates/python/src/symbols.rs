@@ -1,7 +1,7 @@
 //! The table of CPython's functions, filled once from the running process.
 //!
 //! A line of the `symbols!` list at the end is all that a new function needs; what only the Python
-//! module calls has a table of its own, `module/symbols.rs`. The tables are filled by whoever comes
+//! module calls has a table of its own, `module_symbols.rs`. The tables are filled by whoever comes
 //! first; several threads that come at once write the same addresses, so there is no lock. Where
 //! there is no Python the next call looks again: it may be loaded by then.
 #![allow(non_snake_case)]
