@@ -7,7 +7,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::tensor::block::{Block, dlrs_free_fn};
-use crate::tensor::chain::{self, Callback};
+use crate::tensor::chain::Callback;
 use crate::tensor::share;
 
 /// Run the callback before the data is freed.
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn dlrs_attach(
             let error = Error::new(DLRS_BAD_ARG).detail(ORDER).of(Arg::order);
             return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
         }
-        chain::attach(block, order == DLRS_AFTER_FREE, callback, context)
+        block.attach(order == DLRS_AFTER_FREE, callback, context)
     })
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn dlrs_detach(
         // SAFETY: tensor is NULL or live, by the preface.
         let block = unsafe { own(tensor) }?;
         let callback = given(callback)?;
-        if chain::detach(block, callback, context) {
+        if block.chains().detach(callback, context) {
             return Ok(());
         }
         let error = Error::new(DLRS_BAD_ARG).of(Arg::callback);

@@ -6,8 +6,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, ItemType, Style};
 
 use crate::rules::{self, Form, Naming};
-use crate::scan::{Item, Kind};
-use crate::{Result, read};
+use crate::scan::{Item, Kind, Result, read};
 
 /// The settings of all items: `cbindgen.toml`.
 pub fn base(root: &Path) -> Result<Config> {

@@ -13,8 +13,7 @@ pub mod template;
 
 use std::path::{Path, PathBuf};
 
-/// Every failure ends the run, so a message is enough.
-pub type Result<T> = std::result::Result<T, String>;
+pub use scan::{Result, read};
 
 /// The generated files, each from `crates/headers/<name>.in`.
 pub const HEADERS: [&str; 2] = ["dlpack.h", "dlpack_rs.h"];
@@ -34,14 +33,6 @@ pub fn committed(name: &str) -> PathBuf {
 pub fn generate(name: &str) -> Result<String> {
     let template = read(&root().join("crates/headers").join(format!("{name}.in")))?;
     template::expand(&root(), &template).map_err(|e| format!("{name}: {e}"))
-}
-
-/// A text file's content, with `\n` line ends.
-pub fn read(path: &Path) -> Result<String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(text.replace("\r\n", "\n")),
-        Err(e) => Err(format!("cannot read {}: {e}", path.display())),
-    }
 }
 
 /// Describes the first line in which two texts differ; `None` if they are equal.

@@ -2,7 +2,16 @@
 
 use std::path::Path;
 
-use crate::{Result, read};
+/// Every failure ends the run, so a message is enough.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// A text file's content, with `\n` line ends.
+pub fn read(path: &Path) -> Result<String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.replace("\r\n", "\n")),
+        Err(e) => Err(format!("cannot read {}: {e}", path.display())),
+    }
+}
 
 /// The kind of an item in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,8 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::item::{base, c_name, declare, version};
 use crate::rules::{Form, Naming, Pointer, section};
-use crate::scan::{self, Kind, Source};
-use crate::{Result, read};
+use crate::scan::{self, Kind, Result, Source, read};
 
 /// Placeholder of the typedefs until all structs are known.
 const STRUCTS: &str = "@structs";

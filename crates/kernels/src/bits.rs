@@ -6,9 +6,8 @@
 //! end, and unpacked from one, or from memory that extends as far.
 use core::ptr::copy_nonoverlapping;
 
-use crate::LINE;
 use crate::rows::{LONG, short};
-use crate::vector::Vector;
+use crate::vector::{LINE, Vector};
 
 /// The address of a bit, counted from the least significant one of a byte.
 #[derive(Clone, Copy)]

@@ -2,8 +2,9 @@
 //! hint of a non-temporal pair.
 use core::arch::{aarch64::*, asm};
 
+use crate::level::{Kernels, Level, table, wrappers};
+use crate::tile;
 use crate::vector::Vector;
-use crate::{Kernels, Level, tile};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);

@@ -2,8 +2,9 @@
 //! lanes, and permutations in lanes or across all, it is for tests: it executes the algorithms of
 //! AVX2 and AVX-512 on any machine, and under Miri. There it checks for errors that a processor
 //! traps (unaligned non-temporal stores) or ignores (indices outside of a window).
+use crate::level::{Kernels, Level};
 use crate::vector::Vector;
-use crate::{Kernels, Level, bits, rows, transpose};
+use crate::{bits, rows, transpose};
 
 /// Whether wider vectors are compiled, and all vectors check their arguments.
 const CHECKED: bool = cfg!(any(test, feature = "emulated"));
@@ -219,6 +220,7 @@ unsafe fn fence() {}
 #[cfg(any(test, feature = "emulated"))]
 mod of_tests {
     use super::*;
+    use crate::level::{table, wrappers};
     use crate::tile;
 
     type Two = Emulated<32, 16>;

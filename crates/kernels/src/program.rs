@@ -3,8 +3,8 @@
 //! it must pay for outputs of a few cache lines.
 use core::mem::MaybeUninit;
 
-use crate::LINE;
 use crate::shuffle::{Group, Index, Line, NONE, Program, Window};
+use crate::vector::LINE;
 
 /// Maximum bytes of the destination in a period, with all parallel destinations.
 pub const BYTES_MOST: usize = 1024;

@@ -3,8 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
-use crate::LINE;
-use crate::vector::Vector;
+use crate::vector::{LINE, Vector};
 
 /// `n[0]` times `n[1]` runs of `bytes` bytes.
 #[derive(Clone, Copy)]

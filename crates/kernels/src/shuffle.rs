@@ -1,8 +1,7 @@
 //! Shuffles: a short period of bytes in any order. A program lists the source windows of each cache
 //! line of the destination's period, and the position of each byte. One loop executes any program:
 //! load windows, permute pairs of them, combine.
-use crate::LINE;
-use crate::vector::Vector;
+use crate::vector::{LINE, Vector};
 
 /// The byte of an [`Index`] that selects no byte.
 pub const NONE: u8 = 0x80;

@@ -1,5 +1,5 @@
 //! The addresses of a transpose's rows and columns: nested loops, and lists of offsets.
-use crate::LINE;
+use crate::vector::LINE;
 
 /// Maximum loops of a side.
 pub const SIDE_LOOPS: usize = 3;

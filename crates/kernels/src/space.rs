@@ -1,7 +1,7 @@
 //! The stack buffers of a transpose, allocated by its caller: lists of rows, and the stage.
 use core::mem::MaybeUninit;
 
-use crate::LINE;
+use crate::vector::LINE;
 
 /// Source rows per band.
 pub(crate) const BAND: usize = 128;

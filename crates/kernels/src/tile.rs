@@ -3,10 +3,9 @@
 //! vector; those of other sizes are copied one by one, or widened to one of these.
 use core::ptr::{copy_nonoverlapping, null, null_mut};
 
-use crate::LINE;
 use crate::rows::Writer;
 use crate::side::List;
-use crate::vector::Vector;
+use crate::vector::{LINE, Vector};
 
 /// A level's functions for transposes.
 pub(crate) struct MicroKernels {

@@ -2,18 +2,14 @@
 //! destination.
 //!
 //! Two macro-kernels call the micro-kernels of a level for blocks: `tiles` writes directly to the
-//! destination, or to a linear stage; `staged` is for data beyond the caches: it prefetches bands
-//! of source rows, and writes whole cache lines by non-temporal stores. If destination rows start
-//! at different offsets in a line, tiles are written to the stage, and from there whole lines to
-//! the destination; a partial line is carried over to the next band. Neither uses vectors: both are
-//! compiled once for all levels.
-use core::ptr::{null, null_mut};
-
-use crate::LINE;
+//! destination, or to a linear stage; [`bands`] are for data beyond the caches. Neither uses
+//! vectors: both are compiled once for all levels.
+use crate::bands;
 use crate::rows::Writer;
-use crate::side::{List, Side, Step};
-use crate::space::{BAND, STRIP, Space, TRANSPOSED};
-use crate::tile::{Block, Leave, MicroKernels, Permutations, Soon, elements, odd_columns};
+use crate::side::{Side, Step};
+use crate::space::{BAND, Space, TRANSPOSED};
+use crate::tile::{Block, MicroKernels, Soon, elements};
+use crate::vector::LINE;
 
 /// A matrix and its transpose.
 #[derive(Clone, Copy)]
@@ -52,17 +48,17 @@ const JOINED: usize = 8 * LINE;
 /// Bytes of matrices that are written from it together: few, so that loads and stores interleave.
 const RUN: usize = TRANSPOSED / 4;
 /// Lines of a source row that are prefetched together: a power of two.
-const GROUP: usize = 4;
+pub(crate) const GROUP: usize = 4;
 
 /// The lists of `tiles`: first rows and columns, and their numbers.
 #[derive(Clone, Copy, PartialEq)]
-struct Listed {
+pub(crate) struct Listed {
     rows: [usize; 2],
     columns: [usize; 2],
 }
 
 impl Listed {
-    const NONE: Listed = Listed { rows: [0; 2], columns: [0; 2] };
+    pub(crate) const NONE: Listed = Listed { rows: [0; 2], columns: [0; 2] };
 }
 
 /// Transposes without vectors, in blocks of a line of columns.
@@ -73,7 +69,7 @@ pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space
     // SAFETY: the space's lists are live, and used by this call alone.
     let (rows, columns) = unsafe {
         let lists = space.lists;
-        (list(&raw mut (*lists).tile_rows), list(&raw mut (*lists).tile_columns))
+        ((&raw mut (*lists).tile_rows).cast(), (&raw mut (*lists).tile_columns).cast())
     };
     let mut d = 0;
     while d < n_dst {
@@ -101,30 +97,25 @@ pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space
     }
 }
 
-#[inline(always)]
-fn list<const N: usize>(list: *mut [isize; N]) -> List {
-    list.cast()
-}
-
 /// Some rows and columns of a matrix.
 #[derive(Clone, Copy)]
-struct Part {
-    row: usize,
-    rows: usize,
-    column: usize,
-    columns: usize,
+pub(crate) struct Part {
+    pub(crate) row: usize,
+    pub(crate) rows: usize,
+    pub(crate) column: usize,
+    pub(crate) columns: usize,
 }
 
 /// The size of elements, and the functions that transpose them.
-struct Transpose<'a> {
-    micro: &'a MicroKernels,
-    item: usize,
+pub(crate) struct Transpose<'a> {
+    pub(crate) micro: &'a MicroKernels,
+    pub(crate) item: usize,
     /// Whether their size is not a power of two up to a register's.
-    odd: bool,
+    pub(crate) odd: bool,
     /// Columns of a tile.
-    tile: usize,
-    space: Space,
-    listed: Listed,
+    pub(crate) tile: usize,
+    pub(crate) space: Space,
+    pub(crate) listed: Listed,
 }
 
 impl<'a> Transpose<'a> {
@@ -137,13 +128,13 @@ impl<'a> Transpose<'a> {
 
     /// Bytes of an element, visibly not 0 to the compiler.
     #[inline(always)]
-    fn item(&self) -> usize {
+    pub(crate) fn item(&self) -> usize {
         self.item.clamp(1, ELEMENT_MOST)
     }
 
     /// Bytes of a vector.
     #[inline(always)]
-    fn bytes(&self, narrow: bool) -> usize {
+    pub(crate) fn bytes(&self, narrow: bool) -> usize {
         let [one, more] = self.micro.bytes;
         if narrow | self.odd {
             16
@@ -156,12 +147,12 @@ impl<'a> Transpose<'a> {
 
     /// Rows of a tile.
     #[inline(always)]
-    fn high(&self, narrow: bool) -> usize {
+    pub(crate) fn high(&self, narrow: bool) -> usize {
         if self.odd { 1 } else { self.bytes(narrow) / self.item() }
     }
 
     #[inline(always)]
-    unsafe fn block(&self, narrow: bool, block: &Block) {
+    pub(crate) unsafe fn block(&self, narrow: bool, block: &Block) {
         let kernel = if narrow | self.odd { self.micro.narrow } else { self.micro.wide };
         // SAFETY: the block is readable or writable on its sides; the processor has the level's
         // instructions.
@@ -170,7 +161,7 @@ impl<'a> Transpose<'a> {
 
     /// Transposes tiles directly to the destination. The last ones of a row or column overlap the
     /// previous ones and write the same bytes again: there are at least a tile's rows and columns.
-    unsafe fn tiles(
+    pub(crate) unsafe fn tiles(
         &mut self,
         narrow: bool,
         matrix: &Matrix,
@@ -184,8 +175,8 @@ impl<'a> Transpose<'a> {
         // SAFETY: the part's rows are readable, its columns writable; the space's lists have room
         // for a band and for a line.
         unsafe {
-            let rows = list(&raw mut (*self.space.lists).tile_rows);
-            let columns = list(&raw mut (*self.space.lists).tile_columns);
+            let rows = (&raw mut (*self.space.lists).tile_rows).cast();
+            let columns = (&raw mut (*self.space.lists).tile_columns).cast();
             let mut row = part.row;
             while row < row_end {
                 let to = row_end.min(row + BAND);
@@ -267,7 +258,7 @@ pub(crate) unsafe fn any(
             };
             i += 1;
             if stages {
-                staged(&transpose, &matrix, how, i < how.matrices);
+                bands::transpose(&transpose, &matrix, how, i < how.matrices);
                 continue;
             }
             let mut s = 0;
@@ -329,181 +320,10 @@ fn joins(matrix: &Matrix, how: &How, row: usize, n: usize) -> bool {
 
 /// At how many of these steps rows are prefetched, each time different ones.
 #[inline(always)]
-const fn steps(n: usize) -> usize {
+pub(crate) const fn steps(n: usize) -> usize {
     match n {
         GROUP.. => GROUP,
         2.. => 2,
         _ => 1,
-    }
-}
-
-/// The macro-kernel for bands of source rows: tiles write whole lines to the destination or to the
-/// stage. Narrow tiles handle the ends of rows, together with the columns beside them.
-unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) {
-    let Transpose { odd, tile, space, .. } = *transpose;
-    let item = transpose.item();
-    // The elements outside of square tiles.
-    let mut ends = Transpose { listed: Listed::NONE, ..*transpose };
-    let high = transpose.high(true);
-    let (n_dst, n_src) = (matrix.rows.rows(), matrix.columns.rows());
-    // Columns per step; rows that make a whole line, or as many columns of an odd size.
-    let some = if odd { odd_columns(item) } else { 1 };
-    let line = LINE / item / some * some;
-    let line = line.max(1);
-    let misplaced = (matrix.dst as usize).wrapping_neg() % LINE;
-    // Whether all destination rows start at the same offset in a line, a multiple of an element.
-    let alike = !odd && matrix.columns.in_phase() && misplaced.is_multiple_of(item);
-    let stages = how.stream && (!alike || transpose.bytes(false) < LINE);
-    let carries = stages && !alike;
-    let head = if how.stream && alike { misplaced / item } else { 0 };
-    // Whole source lines, if all source rows start at the same offset in a line.
-    let lead = if !odd && matrix.rows.in_phase() {
-        (matrix.src as usize).wrapping_neg() % LINE / item
-    } else {
-        0
-    };
-    // Lines that a group spans at any offset.
-    let group_lines = if !odd && matrix.rows.in_phase() { GROUP } else { GROUP + 1 };
-    // Bytes of up to two more elements of an odd size are read, in the same row.
-    let columns = (n_src - lead - if odd { 2 } else { 0 }) / line * line;
-    let tail = n_src - lead - columns;
-    // Rows of a band: a whole line at least.
-    let least = if odd { 2 } else { 1 };
-    let most = (how.lines.max(least) * line).min(BAND / line * line);
-    let pitch = (most * item).next_multiple_of(LINE) + 2 * LINE;
-    // SAFETY: the matrix's rows are readable, its columns writable; the space has room for a band
-    // and its lists.
-    unsafe {
-        let lists = space.lists;
-        let transposed: *mut u8 = space.transposed();
-        let carry: *mut u8 = space.carry();
-        let [mut rows, mut next] =
-            [list(&raw mut (*lists).bands[0]), list(&raw mut (*lists).bands[1])];
-        let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).transposed));
-        let own = Side::one(line, pitch as isize);
-        own.list(0, line, out);
-        // Not needed where tiles are transposed in registers.
-        let permutations = if odd { Permutations::new(item) } else { Permutations::NONE };
-        matrix.rows.list(0, most.min(n_dst), next);
-        let mut strip = 0;
-        while strip < columns {
-            let strip_n =
-                if carries { (columns - strip).min(STRIP / line * line) } else { columns };
-            let first = if strip == 0 { lead } else { 0 };
-            let last = if strip + strip_n == columns { tail } else { 0 };
-            let mut d = 0;
-            while d < n_dst {
-                // The last carried bytes are written with the last rows: some are left.
-                let left = n_dst - d - usize::from(carries);
-                let whole = d >= head && left >= line;
-                let band = if whole { most.min(left / line * line) } else { 0 };
-                let to = if whole {
-                    d + band
-                } else if d < head {
-                    head
-                } else {
-                    n_dst
-                };
-                // After the ends of these rows follow the next band's, strip's, or matrix's.
-                (rows, next) = (next, rows);
-                let (begin, end) = ((lead + strip) * item, strip_n * item);
-                let (start, next_src) = if to < n_dst {
-                    (to, matrix.src.wrapping_add(begin))
-                } else if strip + strip_n < columns {
-                    (0, matrix.src.wrapping_add(begin + end))
-                } else {
-                    (0, matrix.src.wrapping_offset(how.next[0]).wrapping_add(lead * item))
-                };
-                let done = to == n_dst && strip + strip_n == columns && !more;
-                let n = if done { 0 } else { most.min(n_dst - start) };
-                matrix.rows.list(start, n, next);
-                let mut s = 0;
-                ends.listed = Listed::NONE;
-                while s < strip_n && (whole || carries) {
-                    let at = lead + strip + s;
-                    matrix.columns.list(at, line, listed);
-                    let src = matrix.src.wrapping_add(at * item);
-                    if whole {
-                        // While a group of lines is transposed, the next one of each row is
-                        // prefetched: some rows per step.
-                        let step = s / line;
-                        let group = step / GROUP * GROUP;
-                        let every = steps(strip_n / line - group);
-                        let ahead = (group + GROUP) * line * item;
-                        let (src_soon, rows_soon, n) = if ahead < end {
-                            (matrix.src.wrapping_add(begin + ahead), rows, band)
-                        } else {
-                            (next_src, next, n.min(band))
-                        };
-                        let n = if step - group < every { n } else { 0 };
-                        let soon = Soon {
-                            src: src_soon,
-                            rows: rows_soon,
-                            n,
-                            every,
-                            first: step - group,
-                            lines: group_lines,
-                        };
-                        let (dst, columns) = if stages {
-                            (transposed.wrapping_add(LINE), out)
-                        } else {
-                            (matrix.dst.wrapping_add(d * item), listed)
-                        };
-                        let block = Block {
-                            src,
-                            dst,
-                            rows,
-                            columns,
-                            n: [band, line],
-                            stream: how.stream && !stages,
-                            loose: if stages { &raw const permutations } else { null() },
-                            soon,
-                        };
-                        transpose.block(false, &block);
-                    } else {
-                        // The last rows, behind the carried bytes.
-                        let dst = transposed.wrapping_add(LINE).wrapping_sub(d * item);
-                        let matrix = Matrix { src, dst, rows: matrix.rows, columns: own };
-                        let row = d.min(n_dst - high);
-                        let part = Part { row, rows: n_dst - row, column: 0, columns: line };
-                        ends.tiles(true, &matrix, part, false, 0);
-                    }
-                    if stages {
-                        (transpose.micro.leave)(&Leave {
-                            from: transposed,
-                            pitch,
-                            dst: matrix.dst.wrapping_add(d * item),
-                            columns: listed,
-                            rows: line,
-                            bytes: (to - d) * item,
-                            carry: if carries { carry.wrapping_add(s * LINE) } else { null_mut() },
-                            first: d == 0,
-                            last: to == n_dst,
-                        });
-                    }
-                    s += line;
-                }
-                // The columns outside of square tiles; at the ends of destination rows, all
-                // columns.
-                let sides = if whole || carries {
-                    [(0, first), (n_src - last, last)]
-                } else {
-                    [(lead + strip - first, first + strip_n + last), (0, 0)]
-                };
-                let wide = whole && how.stream && !stages;
-                let row = d.min(n_dst - high);
-                for (at, n) in sides {
-                    if n > 0 {
-                        let n = n.max(tile);
-                        let rows = (to - row).max(high);
-                        let part = Part { row, rows, column: at.min(n_src - n), columns: n };
-                        ends.listed = Listed::NONE;
-                        ends.tiles(!wide, matrix, part, wide, 0);
-                    }
-                }
-                d = to;
-            }
-            strip += strip_n;
-        }
     }
 }

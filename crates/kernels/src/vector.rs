@@ -1,5 +1,8 @@
 //! The interface between the kernels and an instruction set.
 
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+
 /// A vector register of lanes of 16 bytes.
 ///
 /// # Safety

@@ -5,7 +5,7 @@ use core::arch::x86::{__cpuid, __cpuid_count, _xgetbv};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-use crate::Level;
+use crate::level::Level;
 
 /// The highest level of this processor.
 pub(crate) fn detected() -> Level {
@@ -36,8 +36,8 @@ pub(crate) fn detected() -> Level {
 
 /// Casts use vectors there.
 #[cfg(target_arch = "x86")]
-pub(crate) static AVX2: crate::Kernels =
-    crate::Kernels { level: Level::Avx2, ..crate::portable::PORTABLE };
+pub(crate) static AVX2: crate::level::Kernels =
+    crate::level::Kernels { level: Level::Avx2, ..crate::portable::PORTABLE };
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use vectors::{AVX2, AVX512, VBMI};
@@ -46,8 +46,9 @@ pub(crate) use vectors::{AVX2, AVX512, VBMI};
 pub(crate) mod vectors {
     use core::arch::x86_64::*;
 
+    use crate::level::{Kernels, Level, table, wrappers};
+    use crate::tile;
     use crate::vector::Vector;
-    use crate::{Kernels, Level, tile};
 
     #[derive(Clone, Copy)]
     pub(crate) struct X16(__m128i);

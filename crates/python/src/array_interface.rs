@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_ulong, c_void};
 use core::ptr::with_exposed_provenance_mut;
 
 use super::buffer::{Keeper, Lent, Place};
-use super::constants::{self, Constant, tuple};
-use super::object::{Object, Owned, is_text};
+use super::constants::{self, Constant};
+use super::object::{Object, Owned, is_text, tuple};
 use super::raise::{KindOf, Quoted, is, known, raised, refused, required, size, utf8};
 use super::stream::{self, Stream};
 use super::symbols::{PyBuffer, Python};

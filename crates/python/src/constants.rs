@@ -3,9 +3,9 @@
 use core::ffi::CStr;
 
 use super::home::{self, Home, Slot};
-use super::object::{Object, Owned};
-use super::raise::{raised, required};
-use super::symbols::{PyObject, Python};
+use super::object::{Object, Owned, pair, text, tuple};
+use super::raise::raised;
+use super::symbols::Python;
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
 use crate::error::Result;
 
@@ -69,7 +69,7 @@ fn make(python: Python, constant: Constant) -> Result<Owned> {
     match constant {
         Constant::MaxVersionOnly => tuple(python, &[get(python, Constant::MaxVersion)?.as_ptr()]),
         Constant::Version => pair(python, DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()),
-        text => self::text(python, words(text)),
+        other => text(python, words(other)),
     }
 }
 
@@ -97,37 +97,4 @@ pub fn words(constant: Constant) -> &'static CStr {
         c"__name__",
     ];
     TEXTS.get(constant as usize).copied().unwrap_or_default()
-}
-
-/// An interned text.
-pub fn text(python: Python, text: &CStr) -> Result<Owned> {
-    // SAFETY: attached; the text ends with NUL.
-    unsafe { required(python.PyUnicode_InternFromString(text.as_ptr())) }
-}
-
-/// A number.
-pub fn integer(python: Python, value: i64) -> Result<Owned> {
-    // SAFETY: attached.
-    unsafe { required(python.PyLong_FromLongLong(value)) }
-}
-
-/// A tuple of objects, each of which gets one more reference.
-pub fn tuple(python: Python, items: &[*mut PyObject]) -> Result<Owned> {
-    // SAFETY: attached; live objects; each place is filled once, which takes the reference.
-    unsafe {
-        let tuple = required(python.PyTuple_New(items.len() as isize))?;
-        for (place, &item) in items.iter().enumerate() {
-            python.Py_IncRef(item);
-            if python.PyTuple_SetItem(tuple.as_ptr(), place as isize, item) != 0 {
-                return Err(raised());
-            }
-        }
-        Ok(tuple)
-    }
-}
-
-/// A tuple of two numbers.
-pub fn pair(python: Python, first: i64, second: i64) -> Result<Owned> {
-    let (first, second) = (integer(python, first)?, integer(python, second)?);
-    tuple(python, &[first.as_ptr(), second.as_ptr()])
 }

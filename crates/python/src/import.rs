@@ -21,19 +21,8 @@ use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::{Versioned, block};
 use crate::validate::check_version;
-use dlpack_tensor::import::Import;
 
-/// The request of an import.
-pub struct Wanted {
-    /// What the tensor must be, and whether it may be copied.
-    pub import: Import,
-    /// What a legacy tensor's flags are: the struct has none.
-    pub legacy_flags: u64,
-    /// The protocols to try, of [`protocol`].
-    pub protocols: u32,
-    /// The number of the stream on which the tensor will be used.
-    pub stream: i64,
-}
+pub use call::Wanted;
 
 /// The ways, as bits.
 pub mod protocol {

@@ -17,6 +17,7 @@ pub use dlpack_tensor::{
 };
 
 pub mod array_interface;
+mod attached;
 pub mod buffer;
 pub mod capsule;
 pub mod constants;
@@ -35,5 +36,5 @@ mod ticket;
 pub mod words;
 pub mod wrap;
 
-pub use object::{Object, Owned, detached, is_text, type_of};
+pub use object::{Object, Owned, detached, integer, is_text, pair, text, tuple, type_of};
 pub use symbols::*;

@@ -1,11 +1,10 @@
-//! Owned references, released at the end of their scope.
+//! Objects: owned references, released at the end of their scope; attributes, values.
 
 use core::ffi::{CStr, c_ulong};
 use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
-use super::constants::text;
 use super::raise::{is, raised, required};
 use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
@@ -99,6 +98,39 @@ pub fn is_text(python: Python, object: *mut PyObject) -> bool {
     const TEXT: c_ulong = 1 << 28; // Py_TPFLAGS_UNICODE_SUBCLASS
     // SAFETY: a live object, and so its type.
     unsafe { python.PyType_GetFlags(type_of(object)) & TEXT != 0 }
+}
+
+/// An interned text.
+pub fn text(python: Python, text: &CStr) -> Result<Owned> {
+    // SAFETY: attached; the text ends with NUL.
+    unsafe { required(python.PyUnicode_InternFromString(text.as_ptr())) }
+}
+
+/// A number.
+pub fn integer(python: Python, value: i64) -> Result<Owned> {
+    // SAFETY: attached.
+    unsafe { required(python.PyLong_FromLongLong(value)) }
+}
+
+/// A tuple of objects, each of which gets one more reference.
+pub fn tuple(python: Python, items: &[*mut PyObject]) -> Result<Owned> {
+    // SAFETY: attached; live objects; each place is filled once, which takes the reference.
+    unsafe {
+        let tuple = required(python.PyTuple_New(items.len() as isize))?;
+        for (place, &item) in items.iter().enumerate() {
+            python.Py_IncRef(item);
+            if python.PyTuple_SetItem(tuple.as_ptr(), place as isize, item) != 0 {
+                return Err(raised());
+            }
+        }
+        Ok(tuple)
+    }
+}
+
+/// A tuple of two numbers.
+pub fn pair(python: Python, first: i64, second: i64) -> Result<Owned> {
+    let (first, second) = (integer(python, first)?, integer(python, second)?);
+    tuple(python, &[first.as_ptr(), second.as_ptr()])
 }
 
 /// Work on more bytes lets other threads run Python meanwhile.

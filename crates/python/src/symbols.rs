@@ -1,7 +1,7 @@
 //! The table of CPython's functions, filled once from the running process.
 //!
 //! A line of the `symbols!` list at the end is all that a new function needs; what only the Python
-//! module calls has a table of its own, `module/symbols.rs`. The tables are filled by whoever comes
+//! module calls has a table of its own, `module_symbols.rs`. The tables are filled by whoever comes
 //! first; several threads that come at once write the same addresses, so there is no lock. Where
 //! there is no Python the next call looks again: it may be loaded by then.
 #![allow(non_snake_case)]
@@ -10,10 +10,8 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
-use super::object::Owned;
-use super::raise::aside;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
@@ -58,15 +56,12 @@ pub struct CriticalSection(pub [usize; 8]);
 /// The right to call Python: it is in the process, runs, and is attached to this thread. Bound to
 /// the thread that asked.
 #[derive(Clone, Copy)]
-pub struct Python(PhantomData<*mut ()>);
-
-/// The table is filled.
-static READY: AtomicBool = AtomicBool::new(false);
+pub struct Python(pub(crate) PhantomData<*mut ()>);
 
 /// Bytes of the header of every object: 16, more where there is no GIL. The same in every
 /// interpreter of the process; 0 before [`Python::get`] has first succeeded, and so before the
 /// table is filled.
-static HEADER: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static HEADER: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of the header of every object of Python's.
 #[inline]
@@ -75,133 +70,6 @@ pub fn header_nbytes() -> usize {
 }
 
 impl Python {
-    /// Python, when this thread may call it.
-    #[inline]
-    pub fn get() -> Result<Python> {
-        let python = Python(PhantomData);
-        // With the header the table is there too.
-        let attached = HEADER.load(Acquire) != 0 && python.attached();
-        if attached { Ok(python) } else { Python::look() }
-    }
-
-    /// As [`Python::get`], where Python has not been called yet, or cannot be: then why.
-    #[cold]
-    #[inline(never)]
-    fn look() -> Result<Python> {
-        if !READY.load(Acquire) {
-            find()?;
-        }
-        let python = Python(PhantomData);
-        // SAFETY: both may be called at any time, on any thread.
-        unsafe {
-            if python.Py_IsInitialized() == 0 {
-                return Err(refuse(
-                    "Python is not running: not yet, or not any more\0\
-                     Call it between Py_Initialize and Py_Finalize.",
-                ));
-            }
-            if !python.attached() {
-                return Err(refuse(
-                    "this thread is not attached to Python\0\
-                     Attach it; with ctypes, load the library with PyDLL, not CDLL.",
-                ));
-            }
-        }
-        if header_nbytes() == 0 {
-            python.measure()?;
-        }
-        Ok(python)
-    }
-
-    /// What `object` itself has is the header of every object.
-    #[cold]
-    fn measure(self) -> Result<()> {
-        let name = c"__basicsize__".as_ptr();
-        // SAFETY: attached; `aside` keeps an exception that is set, and these are live objects.
-        let nbytes = aside(self, || unsafe {
-            let base = self.PyBaseObject_Type();
-            let size = Owned::new(self.PyObject_GetAttrString(base, name))?;
-            let size = usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok()?;
-            let kind = Owned::new(self.PyObject_Type(base))?;
-            // The type stands at the end: `type_of` looks for it there.
-            let last = size.checked_sub(size_of::<*mut PyObject>())?;
-            let found = base.byte_add(last).cast::<*mut PyObject>().read();
-            (found == kind.as_ptr()).then_some(size)
-        });
-        let unknown = || {
-            refuse(
-                "objects of this Python have no header of a known size\0\
-                 Use CPython, not a tracing build.",
-            )
-        };
-        HEADER.store(nbytes.ok_or_else(unknown)?, Release);
-        Ok(())
-    }
-
-    /// Whether Python is about to end.
-    pub fn ends(self) -> bool {
-        let ends = self.Py_IsFinalizing().or(self._Py_IsFinalizing());
-        // SAFETY: it may be called at any time, on any thread.
-        ends.is_some_and(|ends| unsafe { ends() } != 0)
-    }
-
-    /// Whether this thread may call Python, which then runs: no thread has a state before it has
-    /// begun, nor after its end.
-    #[inline(never)]
-    pub fn attached(self) -> bool {
-        self.attached_here()
-    }
-
-    /// As [`Python::attached`], inlined.
-    #[inline(always)]
-    pub fn attached_here(self) -> bool {
-        let current = self.PyThreadState_GetUnchecked().or(self._PyThreadState_UncheckedGet());
-        let Some(current) = current else { return self.checked() };
-        // SAFETY: both may be called at any time, on any thread.
-        unsafe {
-            let current = current();
-            // Since 3.12, as since this function, each thread has a current state of its own.
-            if self.PyErr_GetRaisedException().is_some() {
-                return !current.is_null();
-            }
-            // Before, it is that of whoever has the one lock.
-            let own = self.PyGILState_GetThisThreadState();
-            !current.is_null() && (own == current || self.runs_another(own, current))
-        }
-    }
-
-    #[cold]
-    fn checked(self) -> bool {
-        // SAFETY: the one may be called at any time, the other on any thread while Python runs.
-        let runs = unsafe { self.Py_IsInitialized() } != 0;
-        // SAFETY: `PyGILState_Check` may be called on any thread while Python runs.
-        runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
-    }
-
-    /// Whether a thread of Python 3.9 to 3.11, whose state is `own`, runs a subinterpreter, whose
-    /// state is `current`: `PyGILState_Check` says yes to everyone once there was one. Whether
-    /// another thread runs it just now cannot be told.
-    #[cold]
-    fn runs_another(self, own: *mut c_void, current: *mut c_void) -> bool {
-        // SAFETY: it reads a member of a state. One that is NULL has none: Python has not met the
-        // thread.
-        let interpreter = |state| unsafe { self.PyThreadState_GetInterpreter(state) };
-        !own.is_null() && self.checked() && interpreter(own) != interpreter(current)
-    }
-
-    /// Python, for functions whose callers are attached to it, though they may be the first ones
-    /// of this library to be called.
-    ///
-    /// # Safety
-    /// If Python runs, this thread is attached.
-    #[inline]
-    pub unsafe fn called() -> Result<Python> {
-        match header_nbytes() {
-            0 => Python::look(),
-            _ => Ok(Python(PhantomData)),
-        }
-    }
-
     /// Python, for functions that Python itself is calling.
     ///
     /// # Safety
@@ -214,24 +82,8 @@ impl Python {
 }
 
 #[cold]
-fn refuse(detail: &'static str) -> Error {
+pub(crate) fn refuse(detail: &'static str) -> Error {
     Error::new(DLRS_UNSUPPORTED).detail(detail)
-}
-
-/// Fills the tables.
-#[cold]
-fn find() -> Result<()> {
-    // SAFETY: the list starts with a text that ends with NUL.
-    let Some(library) = (unsafe { platform::library_with(NAMES.as_ptr().cast()) }) else {
-        return Err(refuse(
-            "there is no Python in this process\0Call it from a process that runs Python.",
-        ));
-    };
-    look_up(library)?;
-    #[cfg(feature = "module")]
-    crate::module_symbols::look_up(library)?;
-    READY.store(true, Release);
-    Ok(())
 }
 
 /// Fills one table, of which the first places are required.
@@ -282,7 +134,7 @@ macro_rules! symbols {
         const OPTIONAL: &[&str] = &[$(stringify!($perhaps)),*];
 
         /// The names in the order of the places, each with its NUL.
-        const NAMES: &str = concat!(
+        pub(crate) const NAMES: &str = concat!(
             $(stringify!($name), "\0",)* $(stringify!($object), "\0",)*
             $(stringify!($perhaps), "\0",)*
         );

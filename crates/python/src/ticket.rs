@@ -10,7 +10,6 @@ use core::ptr::without_provenance_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 use crate::tensor::block::Block;
-use crate::tensor::chain;
 
 /// Places of the table, a power of two.
 const PLACES: usize = 1024;
@@ -34,7 +33,7 @@ pub fn issue(block: &Block) -> Option<usize> {
         let free = place(ticket)?.compare_exchange(0, ticket, AcqRel, Relaxed).is_ok();
         free.then_some(ticket)
     })?;
-    if chain::attach(block, false, expire, without_provenance_mut(ticket)).is_err() {
+    if block.attach(false, expire, without_provenance_mut(ticket)).is_err() {
         void(ticket);
         return None;
     }

@@ -1,9 +1,9 @@
 //! Attributes of a `Tensor`.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, done, none, raise, refused, slot, truth};
+use super::failure::{Message, dtype_name, none, raise, refused, slot, text, truth, tuple, whole};
 use super::scalars;
 use super::views::get_transposed;
 use crate::abi::*;
@@ -16,39 +16,6 @@ use crate::validate::{Level, Rules, Snapshot, check_ndim};
 use crate::{device_type, dtype};
 use dlpack_python::raise::required;
 use dlpack_python::{Owned, PyObject, Python};
-
-/// A tuple of numbers.
-pub fn tuple(python: Python, numbers: &[i64]) -> Result<Owned> {
-    // SAFETY: a fresh tuple, filled with fresh numbers before anybody sees it.
-    unsafe {
-        let tuple = required(python.PyTuple_New(numbers.len() as isize))?;
-        for (place, &number) in numbers.iter().enumerate() {
-            let number = required(python.PyLong_FromLongLong(number))?;
-            done(python.PyTuple_SetItem(tuple.as_ptr(), place as isize, number.into_ptr()))?;
-        }
-        Ok(tuple)
-    }
-}
-
-/// A text of Python's.
-pub fn text(python: Python, text: &[u8]) -> Result<Owned> {
-    let start: *const c_char = text.as_ptr().cast();
-    // SAFETY: as many bytes as there are.
-    unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
-}
-
-/// A number of Python's.
-pub fn whole(python: Python, number: u64) -> Result<Owned> {
-    // SAFETY: attached, by `Python`.
-    unsafe { required(python.PyLong_FromUnsignedLongLong(number)) }
-}
-
-/// The name of a dtype.
-pub fn dtype_name(python: Python, dtype: DLDataType) -> Result<Owned> {
-    let mut name = Message::EMPTY;
-    let _ = dtype::format(dtype, &mut name);
-    text(python, name.text())
-}
 
 /// Attributes that are read from a snapshot: the name, what it gives, and its documentation. One
 /// getter serves them all; it gets the place in the table.

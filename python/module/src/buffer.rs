@@ -10,8 +10,9 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::failure::slot;
-use super::tensor::This;
+use super::failure::{refuse_new, slot};
+use super::spec::{Slot, TypeSlot};
+use super::tensor::{self, This};
 use crate::abi::*;
 use crate::copy;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -19,7 +20,7 @@ use crate::layout::{self, Order};
 use crate::platform;
 use crate::validate::{Rules, Snapshot};
 use crate::{device_type, dtype_notation};
-use dlpack_python::{PyBuffer, PyObject};
+use dlpack_python::{Owned, PyBuffer, PyObject, Python, home};
 
 const WRITABLE: c_int = 1;
 const FORMAT: c_int = 4;
@@ -142,4 +143,22 @@ pub unsafe extern "C" fn release(_: *mut PyObject, view: *mut PyBuffer) {
             platform::give_back(arrays);
         }
     }
+}
+
+/// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
+/// `Tensor`, which has no buffer itself.
+pub fn lender(python: Python) -> Result<*mut PyObject> {
+    Ok(home::here(python)?.lender.get(|| lender_type(python))?.as_ptr())
+}
+
+fn lender_type(python: Python) -> Result<Owned> {
+    let slots = [
+        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
+        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
+        TypeSlot::new(Slot::bf_getbuffer, get as *const c_void),
+        TypeSlot::new(Slot::bf_releasebuffer, release as *const c_void),
+        TypeSlot::END,
+    ];
+    tensor::new_type(python, c"dlpack_rs.TensorMemory", &slots)
 }

@@ -1,9 +1,10 @@
 //! Results of functions called by Python: an object, or an error that becomes an exception.
 
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int};
 use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
+use crate::abi::DLDataType;
 use crate::dtype;
 use crate::error::{Error, Reader, Result, Status::*};
 pub use dlpack_python::raise::{Message, refused};
@@ -41,6 +42,39 @@ pub fn own(python: Python, object: *mut PyObject) -> Owned {
 pub fn truth(python: Python, truth: bool) -> Result<Owned> {
     // SAFETY: attached, by `Python`.
     unsafe { required(python.PyBool_FromLong(truth.into())) }
+}
+
+/// A tuple of numbers.
+pub fn tuple(python: Python, numbers: &[i64]) -> Result<Owned> {
+    // SAFETY: a fresh tuple, filled with fresh numbers before anybody sees it.
+    unsafe {
+        let tuple = required(python.PyTuple_New(numbers.len() as isize))?;
+        for (place, &number) in numbers.iter().enumerate() {
+            let number = required(python.PyLong_FromLongLong(number))?;
+            done(python.PyTuple_SetItem(tuple.as_ptr(), place as isize, number.into_ptr()))?;
+        }
+        Ok(tuple)
+    }
+}
+
+/// A text of Python's.
+pub fn text(python: Python, text: &[u8]) -> Result<Owned> {
+    let start: *const c_char = text.as_ptr().cast();
+    // SAFETY: as many bytes as there are.
+    unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
+}
+
+/// A number of Python's.
+pub fn whole(python: Python, number: u64) -> Result<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { required(python.PyLong_FromUnsignedLongLong(number)) }
+}
+
+/// The name of a dtype.
+pub fn dtype_name(python: Python, dtype: DLDataType) -> Result<Owned> {
+    let mut name = Message::EMPTY;
+    let _ = dtype::format(dtype, &mut name);
+    text(python, name.text())
 }
 
 /// What a function that Python calls returns to it.
@@ -193,3 +227,13 @@ pub fn no_element(python: Python, name: &'static str, error: &Error) -> Error {
 pub fn wrong(python: Python, name: &'static str, what: impl fmt::Display) -> Error {
     refused(python, python.PyExc_TypeError(), format_args!("{name}() {what}"))
 }
+
+slot!(
+    /// `tp_new`: there is no tensor without memory.
+    refuse_new, "Tensor",
+    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
+        const USE: &str =
+            "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
+        Err(wrong(this.python, "Tensor", USE))
+    }
+);

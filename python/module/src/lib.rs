@@ -18,14 +18,15 @@ mod arguments;
 mod attributes;
 mod buffer;
 mod copies;
+mod dlpack;
 pub mod exchange;
 mod failure;
+mod keys;
 mod makes;
 mod numpy;
 mod pickles;
 mod scalars;
 mod spec;
-
 mod tensor;
 mod types;
 mod values;
@@ -40,7 +41,7 @@ use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
 use dlpack_python::raise::required;
 use dlpack_python::{Owned, PyObject, Python, header_nbytes};
-use failure::{answer, done, raise};
+use failure::{answer, raise, text, tuple};
 pub use spec::{ModuleSlot, ModuleSlots};
 
 /// Words of the object header of any Python.
@@ -100,36 +101,20 @@ unsafe fn fill(
     // SAFETY: `module` is live; a method table of ours lives for ever.
     unsafe {
         // Where programs find them, and pickle looks for them.
-        let home = attributes::text(python, NAME.to_bytes())?;
+        let home = text(python, NAME.to_bytes())?;
         for function in &types::FUNCTIONS {
             let Some(name) = function.name() else { break };
             let pointer = (&raw const *function).cast();
             let function = required(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
-            set(python, module, name, function)?;
+            types::set(python, module, name, function)?;
         }
         let kind = Owned::share(python, types::tensor(python, api)?);
-        set(python, module, c"Tensor", Ok(kind))?;
+        types::set(python, module, c"Tensor", Ok(kind))?;
         let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
-        set(python, module, c"dlpack_version", attributes::tuple(python, &version))?;
-        let own = attributes::text(python, env!("CARGO_PKG_VERSION").as_bytes());
-        set(python, module, c"__version__", own)
+        types::set(python, module, c"dlpack_version", tuple(python, &version))?;
+        let own = text(python, env!("CARGO_PKG_VERSION").as_bytes());
+        types::set(python, module, c"__version__", own)
     }
-}
-
-/// Sets an attribute; `value` is given away.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn set(
-    python: Python,
-    object: *mut PyObject,
-    name: &CStr,
-    value: Result<Owned>,
-) -> Result<()> {
-    let value = value?;
-    // SAFETY: `object` is live and `name` ends with NUL.
-    done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
-    Ok(())
 }
 
 /// The definition of the module. Interpreters that come at a time all write the same.

@@ -5,8 +5,7 @@ use core::ptr::null_mut;
 use super::arguments::{self, Call, LIST, Number, TUPLE, method};
 use super::failure::refused;
 use super::numpy::call_numpy;
-use super::tensor::{Held, RULES};
-use super::types;
+use super::tensor::{self, Held, RULES};
 use super::writes::{self, Scalar, Source, Target};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
@@ -78,7 +77,7 @@ impl Made {
 /// A tensor as an object.
 fn object_of(python: Python, tensor: Held) -> Result<Owned> {
     // SAFETY: the type `Tensor`, and a block of ours.
-    unsafe { tensor.object(types::known(python)?) }
+    unsafe { tensor.object(tensor::known(python)?) }
 }
 
 /// A new dense tensor of zeros in the memory of the CPU.

@@ -8,9 +8,8 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use super::arguments::{self, method};
-use super::attributes::{dtype_name, text};
 use super::copies;
-use super::failure::refused;
+use super::failure::{dtype_name, refused, text};
 use super::tensor::{Held, This};
 use super::views::step;
 use crate::abi::*;
@@ -23,7 +22,6 @@ use crate::integer_text::unsigned;
 use crate::layout::Order;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
-use dlpack_python::constants;
 use dlpack_python::raise::{is, raised, required};
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};
@@ -181,7 +179,7 @@ pub fn call_method(
     let count = args.len().min(1 + given.len());
     // SAFETY: live objects.
     unsafe {
-        let name = constants::text(python, name)?;
+        let name = dlpack_python::text(python, name)?;
         required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), count, null_mut()))
     }
 }

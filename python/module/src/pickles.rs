@@ -7,12 +7,10 @@
 use core::ptr::null;
 
 use super::arguments::{self, Call, method};
-use super::attributes::{dtype_name, tuple};
-use super::copies;
-use super::failure::refused;
+use super::failure::{dtype_name, refused, tuple};
 use super::numpy::call_method;
-use super::tensor::{Held, RULES, This};
-use super::types;
+use super::tensor::{self, Held, RULES, This};
+use super::{buffer, copies};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
@@ -162,7 +160,7 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
         } else {
             let block = copy.as_ref().map_or(this.live(), Held::live).block();
             let bytes = view::bytes(&snapshot, block, flags);
-            let lender = Held::new(python, bytes?).object(types::lender(python)?)?;
+            let lender = Held::new(python, bytes?).object(buffer::lender(python)?)?;
             let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
             call_method(python, pickle.as_ptr(), c"PickleBuffer", &[lender.as_ptr()])?
         };
@@ -196,7 +194,7 @@ method!(
         let mut snapshot = Snapshot::new();
         describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
         let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;
-        Held::new(python, Block::versioned(block)).object(types::known(python)?)
+        Held::new(python, Block::versioned(block)).object(tensor::known(python)?)
     }
 );
 

@@ -7,29 +7,50 @@
 //! taken in. Its producer may keep the struct and change it, as PyTorch does, whose extents are
 //! those of the tensor that lives on.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
-use super::exchange::wanted;
-use super::spec::Visit;
-use crate::abi::{DLDevice, DLTensor};
-use crate::copy::CopyPolicy;
+use super::spec::{TYPE_FLAGS, TypeSlot, TypeSpec, Visit};
+use crate::abi::{DLDevice, DLPACK_FLAG_BITMASK_READ_ONLY, DLTensor};
+use crate::copy::{CopyPolicy, Options};
 use crate::device_type::opaque_handle;
-use crate::error::Result;
+use crate::error::{Error, Result, Status::*};
+use crate::import::Import;
+use crate::validate::limits::Limits;
 use crate::validate::{Level, Rules, Snapshot};
-use dlpack_python::import::import;
+use dlpack_python::import::{Wanted, import, protocol};
 use dlpack_python::payload::{Payload, payload};
 use dlpack_python::raise::required;
 pub use dlpack_python::type_of;
 use dlpack_python::wrap::{only_object, release};
-use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes};
+use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes, home, stream};
 use dlpack_tensor::tensor::block::{self, Block, Owner};
 use dlpack_tensor::tensor::{Versioned, convert, share};
 
 /// What a tensor must be to become an object.
 pub const RULES: Rules = Rules::of_import(Level::DLRS_LEVEL_STRICT);
+
+/// The default request of an import.
+pub fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
+    Wanted {
+        import: Import {
+            rules: RULES,
+            align_bytes: 0,
+            order: None,
+            device,
+            writable: false,
+            policy,
+            options: Options::DEFAULT,
+            limits: Limits::NONE,
+        },
+        // As NumPy: the legacy struct lacks the flag.
+        legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
+        protocols: protocol::ALL,
+        stream: stream::NONE,
+    }
+}
 
 /// Bytes of a `Tensor`.
 pub fn basicsize() -> usize {
@@ -39,6 +60,29 @@ pub fn basicsize() -> usize {
 /// Where the list of weak references is.
 pub fn weak_list_offset() -> usize {
     header_nbytes() + offset_of!(Payload, weak_references)
+}
+
+/// A type whose objects hold a tensor. Python copies the list.
+pub fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned> {
+    let spec = TypeSpec {
+        name: name.as_ptr(),
+        basicsize: basicsize() as c_int,
+        itemsize: 0,
+        flags: TYPE_FLAGS,
+        slots: slots.as_ptr(),
+    };
+    // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
+    // `members`, which is copied too.
+    unsafe { required(python.PyType_FromSpec((&raw const spec).cast())) }
+}
+
+/// The type `Tensor`, made already, borrowed.
+#[inline]
+pub fn known(python: Python) -> Result<*mut PyObject> {
+    let gone = || {
+        Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before."))
+    };
+    Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
 }
 
 /// The `Tensor` that Python calls a function for, and keeps meanwhile.

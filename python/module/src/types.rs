@@ -1,15 +1,15 @@
 //! The functions of the module, and its types, which are made once per interpreter and kept in its
 //! record. Docstrings stand with the methods (`method!`); their examples are run as tests.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null};
 
-use super::failure::{slot, wrong};
+use super::failure::{done, refuse_new};
 use super::spec::*;
-use super::{attributes, buffer, copies, exchange, makes, numpy, pickles, scalars};
-use super::{set, tensor, values, views, writes};
+use super::{attributes, copies, dlpack, keys, makes, numpy, pickles, scalars};
+use super::{tensor, values, views, writes};
 use crate::abi::DLPackExchangeAPI;
-use crate::error::{Error, Result, Status::*};
+use crate::error::Result;
 use dlpack_python::capsule::EXCHANGE_API;
 use dlpack_python::raise::required;
 use dlpack_python::{Owned, PyObject, Python, home};
@@ -36,7 +36,7 @@ library: a cycle through a __dlpack__ is never collected.\0";
 
 /// Functions of the module.
 pub static FUNCTIONS: [MethodDef; 7] = [
-    exchange::from_dlpack(),
+    dlpack::from_dlpack(),
     makes::asarray(),
     makes::from_numpy(),
     makes::empty(),
@@ -47,8 +47,8 @@ pub static FUNCTIONS: [MethodDef; 7] = [
 
 /// Methods of the type.
 pub static METHODS: [MethodDef; 38] = [
-    MethodDef::new("__dlpack__\0", exchange::dlpack, DLPACK.as_bytes()),
-    exchange::__dlpack_device__(),
+    MethodDef::new("__dlpack__\0", dlpack::dlpack, DLPACK.as_bytes()),
+    dlpack::__dlpack_device__(),
     numpy::__array__(),
     pickles::__copy__(),
     pickles::__deepcopy__(),
@@ -93,34 +93,9 @@ A capsule with the tensor, for a consumer's from_dlpack.\n\n\
 >>> 'dltensor_versioned' in str(dlpack_rs.zeros(3).__dlpack__(max_version=(1, 0)))\n\
 True\0";
 
-slot!(
-    /// `tp_new`: there is no tensor without memory.
-    refuse_new, "Tensor",
-    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
-        const USE: &str =
-            "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
-        Err(wrong(this.python, "Tensor", USE))
-    }
-);
-
 /// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
 pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
     home::here(python)?.tensor.get(|| tensor_type(python, api))
-}
-
-/// The type `Tensor`, made already, borrowed.
-#[inline]
-pub fn known(python: Python) -> Result<*mut PyObject> {
-    let gone = || {
-        Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before."))
-    };
-    Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
-}
-
-/// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
-/// `Tensor`, which has no buffer itself.
-pub fn lender(python: Python) -> Result<*mut PyObject> {
-    Ok(home::here(python)?.lender.get(|| lender_type(python))?.as_ptr())
 }
 
 /// The type `Tensor`.
@@ -145,13 +120,13 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
         TypeSlot::new(Slot::tp_methods, (&raw const METHODS).cast()),
         TypeSlot::new(Slot::tp_getset, (&raw const attributes::ATTRIBUTES).cast()),
         TypeSlot::new(Slot::tp_members, members.as_ptr().cast()),
-        TypeSlot::new(Slot::mp_subscript, views::subscript as *const c_void),
-        TypeSlot::new(Slot::mp_ass_subscript, views::assign_subscript as *const c_void),
-        TypeSlot::new(Slot::mp_length, views::length as *const c_void),
-        TypeSlot::new(Slot::sq_length, views::length as *const c_void),
-        TypeSlot::new(Slot::sq_item, views::item as *const c_void),
+        TypeSlot::new(Slot::mp_subscript, keys::subscript as *const c_void),
+        TypeSlot::new(Slot::mp_ass_subscript, keys::assign_subscript as *const c_void),
+        TypeSlot::new(Slot::mp_length, keys::length as *const c_void),
+        TypeSlot::new(Slot::sq_length, keys::length as *const c_void),
+        TypeSlot::new(Slot::sq_item, keys::item as *const c_void),
         // If one of these is missing Python uses another, with a wrong value.
-        TypeSlot::new(Slot::tp_iter, views::iterate as *const c_void),
+        TypeSlot::new(Slot::tp_iter, keys::iterate as *const c_void),
         TypeSlot::new(Slot::sq_contains, scalars::contains as *const c_void),
         TypeSlot::new(Slot::nb_bool, scalars::truth as *const c_void),
         TypeSlot::new(Slot::nb_int, scalars::int as *const c_void),
@@ -160,7 +135,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
         TypeSlot::new(Slot::tp_richcompare, scalars::compare as *const c_void),
         TypeSlot::END,
     ];
-    let kind = new_type(python, c"dlpack_rs.Tensor", &slots)?;
+    let kind = tensor::new_type(python, c"dlpack_rs.Tensor", &slots)?;
     // SAFETY: a type that nobody else has seen; the table lives for ever.
     unsafe {
         let api = (&raw const *api).cast_mut().cast();
@@ -170,28 +145,18 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     Ok(kind)
 }
 
-fn lender_type(python: Python) -> Result<Owned> {
-    let slots = [
-        TypeSlot::new(Slot::tp_dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::tp_traverse, tensor::traverse as *const c_void),
-        TypeSlot::new(Slot::tp_new, refuse_new as *const c_void),
-        TypeSlot::new(Slot::bf_getbuffer, buffer::get as *const c_void),
-        TypeSlot::new(Slot::bf_releasebuffer, buffer::release as *const c_void),
-        TypeSlot::END,
-    ];
-    new_type(python, c"dlpack_rs.TensorMemory", &slots)
-}
-
-/// A type whose objects hold a tensor. Python copies the list.
-fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned> {
-    let spec = TypeSpec {
-        name: name.as_ptr(),
-        basicsize: tensor::basicsize() as c_int,
-        itemsize: 0,
-        flags: TYPE_FLAGS,
-        slots: slots.as_ptr(),
-    };
-    // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
-    // `members`, which is copied too.
-    unsafe { required(python.PyType_FromSpec((&raw const spec).cast())) }
+/// Sets an attribute; `value` is given away.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn set(
+    python: Python,
+    object: *mut PyObject,
+    name: &CStr,
+    value: Result<Owned>,
+) -> Result<()> {
+    let value = value?;
+    // SAFETY: `object` is live and `name` ends with NUL.
+    done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
+    Ok(())
 }

@@ -4,10 +4,9 @@ use core::fmt::{self, Write};
 use core::ptr::NonNull;
 
 use super::arguments::method;
-use super::attributes::text;
-use super::failure::{done, slot};
+use super::buffer;
+use super::failure::{done, slot, text};
 use super::tensor::{Live, This};
-use super::types;
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -225,7 +224,7 @@ method!(
     /// 3
     memoryview, |this, call| (/ *) {
         let python = call.python;
-        let lender = this.live().share()?.object(types::lender(python)?)?;
+        let lender = this.live().share()?.object(buffer::lender(python)?)?;
         required(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );

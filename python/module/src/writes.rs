@@ -23,9 +23,9 @@ use crate::integer_text::{signed as signed_text, unsigned};
 use crate::layout::{MAX_NDIM, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
-use dlpack_python::constants::{self, Constant, text};
+use dlpack_python::constants::{self, Constant};
 use dlpack_python::raise::{KindOf, Quoted, forgive, is, required, size, utf8};
-use dlpack_python::{Object, Owned, PyObject, Python, detached, is_text};
+use dlpack_python::{Object, Owned, PyObject, Python, detached, is_text, text};
 use dlpack_tensor::tensor::alloc::{self, Request};
 
 /// Overlapping assignments in Python have the result of a temporary.

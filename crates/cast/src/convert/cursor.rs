@@ -4,10 +4,9 @@ use core::mem::MaybeUninit;
 
 use dlpack_kernels::{Bit, Bits, Packed, Runs};
 
-use super::Cast;
 use super::pipeline::{Kind, Tile};
 use crate::cpu;
-use crate::plan::{Dim, MAX_NDIM, Plan};
+use crate::plan::{Dim, Item, MAX_NDIM, Plan};
 
 /// How the numbers of one side are stored.
 #[derive(Clone, Copy)]
@@ -16,6 +15,30 @@ pub struct Side {
     pub kind: Kind,
     /// Bits that are read or written per number: fewer than 8, or whole bytes of 1, 2, 4, 8.
     pub bits: u32,
+}
+
+/// A conversion of numbers.
+#[derive(Clone, Copy)]
+pub struct Cast {
+    /// The source.
+    pub src: Side,
+    /// The destination.
+    pub dst: Side,
+    /// Where they are: strides in bits.
+    pub plan: Plan,
+    /// For bytes: results are ORed into the destination.
+    pub merge: bool,
+    /// Values that are too large become the largest finite value.
+    pub saturate: bool,
+}
+
+impl Cast {
+    /// A conversion of one number; with dimensions, of more. Its item has no width, since numbers
+    /// that are neighbours on both sides stay numbers.
+    pub fn new((from, src): (*const u8, Side), (to, dst): (*mut u8, Side)) -> Cast {
+        let plan = Plan::new(from, to, Item::Bits { width: 0, dst_slot: dst.bits as usize });
+        Cast { src, dst, plan, merge: false, saturate: false }
+    }
 }
 
 /// A position in an iteration over the numbers of one side.

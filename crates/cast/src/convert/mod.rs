@@ -14,42 +14,18 @@ mod simd;
 mod staged;
 mod steps;
 
-pub use cursor::Side;
+pub use cursor::{Cast, Side};
 pub use pipeline::{Kind, TILE};
 
 use core::ffi::c_void;
 
 use crate::cpu::{self, Parallel};
 use crate::error::Result;
-use crate::plan::{Dim, Item, Plan};
+use crate::plan::Dim;
 use crate::platform::FloatEnvironment;
 use cursor::Cursor;
 use pipeline::{Pipeline, Tile};
 use steps::Table;
-
-/// A conversion of numbers.
-#[derive(Clone, Copy)]
-pub struct Cast {
-    /// The source.
-    pub src: Side,
-    /// The destination.
-    pub dst: Side,
-    /// Where they are: strides in bits.
-    pub plan: Plan,
-    /// For bytes: results are ORed into the destination.
-    pub merge: bool,
-    /// Values that are too large become the largest finite value.
-    pub saturate: bool,
-}
-
-impl Cast {
-    /// A conversion of one number; with dimensions, of more. Its item has no width, since numbers
-    /// that are neighbours on both sides stay numbers.
-    pub fn new((from, src): (*const u8, Side), (to, dst): (*mut u8, Side)) -> Cast {
-        let plan = Plan::new(from, to, Item::Bits { width: 0, dst_slot: dst.bits as usize });
-        Cast { src, dst, plan, merge: false, saturate: false }
-    }
-}
 
 /// Number of one-byte numbers from which a table pays: it is made by converting half as many.
 const TABLE_FROM: u64 = 2 * 256;

@@ -1,7 +1,8 @@
 //! Conversion of numbers that are not contiguous, through a contiguous staging buffer: the copy
 //! engine gathers and scatters them, piece by piece.
+use super::cursor::Cast;
+use super::direct;
 use super::pipeline::{Pipeline, TILE};
-use super::{Cast, direct};
 use crate::cpu::{self, Parallel};
 use crate::pieces::{self, Pieces};
 use crate::plan::{Dim, Item, Plan};

@@ -3,7 +3,7 @@
 
 use core::ffi::CStr;
 
-use super::Status;
+use super::status::Status;
 
 /// The Python exception for a status: the only place where one is chosen. The array API standard
 /// requires BufferError for data that cannot be exchanged as requested; an argument that is

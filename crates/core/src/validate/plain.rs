@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use super::FLAGS_KNOWN;
+use super::rules::FLAGS_KNOWN;
 use crate::abi::*;
 use crate::layout;
 use crate::platform::LOW_HALF;

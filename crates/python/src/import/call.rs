@@ -2,16 +2,27 @@
 
 use core::ptr::null_mut;
 
-use super::Wanted;
 use crate::abi::DLDevice;
-use crate::constants::{self, Constant, integer, pair, tuple};
+use crate::constants::{self, Constant};
 use crate::copy::CopyPolicy;
 use crate::device_type::CPU;
 use crate::error::Result;
 use crate::home::Home;
 use crate::raise::{is, raised, required};
-use crate::{Object, Owned, Python, stream};
+use crate::{Object, Owned, Python, integer, pair, stream, tuple};
 use dlpack_tensor::import::Import;
+
+/// The request of an import.
+pub struct Wanted {
+    /// What the tensor must be, and whether it may be copied.
+    pub import: Import,
+    /// What a legacy tensor's flags are: the struct has none.
+    pub legacy_flags: u64,
+    /// The protocols to try, of [`super::protocol`].
+    pub protocols: u32,
+    /// The number of the stream on which the tensor will be used.
+    pub stream: i64,
+}
 
 /// Calls `__dlpack__`: the capsule, and whether the stream was named. `None` when there is no such
 /// method.

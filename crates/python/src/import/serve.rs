@@ -2,8 +2,7 @@
 
 use core::ptr::with_exposed_provenance_mut;
 
-use super::Wanted;
-use super::call::{Asked, call, lacks, stream_to_name};
+use super::call::{Asked, Wanted, call, lacks, stream_to_name};
 use crate::abi::*;
 use crate::constants::{self, Constant};
 use crate::copy::{CopyPolicy, Options, Streams};

@@ -1,7 +1,7 @@
 //! The pairs of a batch that a backend executes together.
 
-use super::Options;
-use super::route::{Ends, memories};
+use super::ends::{Ends, memories};
+use super::options::Options;
 use crate::abi::DLDevice;
 use crate::backend::{Transfer, Transfers};
 use crate::ready::Ready;

@@ -1,7 +1,10 @@
 //! Deep copies of tensors, or the tensor itself if it meets the requirements.
 
-use super::{CopyPolicy, Job, Options, PADDED, Streams, check_copyable};
-use super::{Places, fill_transfer, finish, host_read, is_opaque, place, route, side};
+use super::ends::{HOST, ready_of};
+use super::job::{Job, fill_transfer, finish, side};
+use super::options::{CopyPolicy, Options, PADDED, Streams};
+use super::pair::{Places, check_copyable, host_read, is_opaque, place};
+use super::route;
 use crate::abi::*;
 use crate::backend::Transfer;
 use crate::device_type::{self, CPU, has_default_stream};
@@ -104,7 +107,7 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
         && wanted.align_bytes == ALIGN_BYTES
         && !options.streams.any()
         && !has_default_stream(src.device.device_type)
-        && super::ready_of(src).is_none()
+        && ready_of(src).is_none()
         && !is_opaque(src.dtype)
         && !src.empty
         && layout::is_contiguous(src.shape(), src.strides(), Order::C);
@@ -207,7 +210,7 @@ unsafe fn clear_rest(
         }
         static ZERO: u8 = 0;
         let mut transfer = Transfer::none();
-        (transfer.src, transfer.dst) = (route::HOST, side(&fresh));
+        (transfer.src, transfer.dst) = (HOST, side(&fresh));
         transfer.plan = Plan::new((&raw const ZERO).cast_mut(), first, Item::Bytes(1));
         let streams = Streams { dst: options.streams.dst, ..Streams::NONE };
         route::execute(&mut transfer, &Options { streams, ..*options })

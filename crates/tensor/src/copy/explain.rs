@@ -2,7 +2,10 @@
 
 use core::fmt::{self, Write};
 
-use super::{Job, Options, Pair, check, half, halve, route};
+use super::job::{Job, check, half, halve};
+use super::options::Options;
+use super::pair::Pair;
+use super::route;
 use crate::backend::Transfer;
 use crate::error::Result;
 use crate::integer_text::unsigned;

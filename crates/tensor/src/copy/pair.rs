@@ -3,8 +3,8 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::abi::{DLManagedTensorVersioned as Managed, *};
-use crate::copy::route::{self, Memory};
-use crate::copy::{Options, PADDED, Streams};
+use crate::copy::ends::{self, Memory};
+use crate::copy::options::{Options, PADDED, Streams};
 use crate::device_type::{self, CPU};
 use crate::dtype::word_of;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
@@ -111,7 +111,7 @@ impl Pair {
 
     /// Waits until the CPU may read the source and write the destination, both accessible to it.
     pub fn host_access(&self, streams: &Streams) -> Result<()> {
-        route::host_access(&memory(&self.src), &memory(&self.dst), streams)
+        ends::host_access(&memory(&self.src), &memory(&self.dst), streams)
     }
 
     /// Applies a check to each, the source first; the error names the one that fails.
@@ -311,14 +311,14 @@ fn check_served(tensor: &Snapshot) -> Result<()> {
 }
 
 fn memory(tensor: &Snapshot) -> Memory {
-    Memory { device: tensor.device, first: tensor.first(), ready: super::ready_of(tensor) }
+    Memory { device: tensor.device, first: tensor.first(), ready: ends::ready_of(tensor) }
 }
 
 /// Waits until the CPU may read a tensor that it can access: a device may still be writing managed
 /// memory on its default stream, or any memory on the given stream.
 pub fn host_read(tensor: &Snapshot, streams: &Streams) -> Result<()> {
     let nowhere = Memory { device: CPU, first: core::ptr::null(), ready: None };
-    route::host_access(&memory(tensor), &nowhere, streams)
+    ends::host_access(&memory(tensor), &nowhere, streams)
 }
 
 /// Whether the elements can be read and written by the CPU.

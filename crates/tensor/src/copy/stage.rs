@@ -2,17 +2,48 @@
 
 use core::ptr::NonNull;
 
-use super::route::{HOST, Worker, on_host};
-use super::{Options, Scratch};
+use super::ends::{HOST, Worker, on_host};
+use super::options::Options;
 use crate::backend::{Side, Transfer};
-use crate::error::{Result, Status::*};
+use crate::error::{Error, Result, Status::*};
 use crate::plan::{Dim, Item, Plan};
-use crate::{cpu, pieces};
+use crate::{cpu, pieces, platform};
 
 /// Size of the staging buffer.
 const STAGE_NBYTES: usize = 32 << 20;
 /// A span of device memory is copied as a whole if it is at most so many times its elements.
 const SPAN_FACTOR: u64 = 4;
+
+/// Memory allocated during a call.
+pub struct Scratch(Option<NonNull<u8>>);
+
+impl Scratch {
+    /// The requested size, or none.
+    pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
+        let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
+        match usize::try_from(nbytes).ok().and_then(platform::memory) {
+            Some(memory) => Ok(Scratch(Some(memory))),
+            None => {
+                let error = Error::new(DLRS_NOMEM).value_u64(nbytes);
+                Err(error.detail("no memory for a staging buffer"))
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn memory(&self) -> Option<NonNull<u8>> {
+        self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0 {
+            // SAFETY: it came from `platform::memory` and goes with its owner.
+            unsafe { platform::give_back(memory) }
+        }
+    }
+}
 
 /// Through the host, in pieces. Each is read on the source's stream, written on the destination's,
 /// and waited for: so it comes after earlier work of both. The CPU accesses sides in host memory

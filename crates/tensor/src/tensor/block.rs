@@ -14,14 +14,14 @@ use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-use super::chain::Chain;
+use super::chain::{Callback, Chains};
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{Plain, Rank};
 use crate::{dtype, platform};
 
-pub use release::{drop_reference, drop_reference_by};
+pub use release::{drop_reference, drop_reference_by, release, release_legacy};
 
 /// Frees borrowed memory: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
@@ -105,8 +105,7 @@ pub struct Block {
     managed: UnsafeCell<DLManagedTensorVersioned>,
     legacy: LegacyRest,
     references: AtomicUsize,
-    before: Chain,
-    after: Chain,
+    chains: Chains,
     owner: Owner,
     // Extents, strides and data follow.
 }
@@ -344,8 +343,7 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
         (&raw mut (*managed).flags).write(flags);
         (&raw mut (*at).legacy).write(LegacyRest { manager_ctx, deleter: Some(delete_legacy) });
         (&raw mut (*at).references).write(AtomicUsize::new(1));
-        (&raw mut (*at).before).write(Chain::new());
-        (&raw mut (*at).after).write(Chain::new());
+        (&raw mut (*at).chains).write(Chains::new());
         (&raw mut (*at).owner).write(owner);
     }
 }
@@ -491,10 +489,15 @@ impl Block {
         self.owner
     }
 
-    /// The callbacks that run before the data is freed, or after.
+    /// The callbacks that run with the last reference.
     #[inline]
-    pub fn chain(&self, after: bool) -> &Chain {
-        if after { &self.after } else { &self.before }
+    pub fn chains(&self) -> &Chains {
+        &self.chains
+    }
+
+    /// [`Chains::attach`].
+    pub fn attach(&self, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
+        self.chains.attach(self.references() == 0, after, callback, context)
     }
 
     /// Sets the reference count: for the test of its limit only.

@@ -16,7 +16,6 @@ use core::mem::{replace, transmute};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 
-use super::block::Block;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
@@ -48,6 +47,14 @@ pub struct Chain {
     first: AtomicPtr<Link>,
     /// Links without a callback that no thread has claimed.
     dead: AtomicUsize,
+}
+
+/// The callbacks of a tensor: those that run before its data is freed, and after.
+pub struct Chains {
+    /// Before.
+    pub before: Chain,
+    /// After.
+    pub after: Chain,
 }
 
 impl Link {
@@ -152,54 +159,68 @@ impl Chain {
     }
 }
 
-/// Adds a callback, to run before the data of the tensor is freed, or after.
-pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
-    let chain = block.chain(after);
-    // While the tensor is being freed, the chain is sorted already: a callback attached now is
-    // next.
-    let dead = if block.references() == 0 { None } else { chain.claim() };
-    match dead {
-        Some(link) => {
-            link.set(callback, context);
-            Ok(())
-        }
-        None => {
-            let alone = block.chain(!after).is_empty();
-            chain.push(alone, false, callback, context).map(|_| ())
+impl Chains {
+    /// Without callbacks.
+    pub const fn new() -> Chains {
+        Chains { before: Chain::new(), after: Chain::new() }
+    }
+
+    fn of(&self, after: bool) -> &Chain {
+        if after { &self.after } else { &self.before }
+    }
+
+    /// Adds a callback, to run before the data of the tensor is freed, or after. While it is being
+    /// `freed`, the chain is sorted already: a callback attached now is next.
+    pub fn attach(
+        &self,
+        freed: bool,
+        after: bool,
+        callback: Callback,
+        context: *mut c_void,
+    ) -> Result<()> {
+        let chain = self.of(after);
+        match if freed { None } else { chain.claim() } {
+            Some(link) => {
+                link.set(callback, context);
+                Ok(())
+            }
+            None => {
+                let alone = self.of(!after).is_empty();
+                chain.push(alone, false, callback, context).map(|_| ())
+            }
         }
     }
-}
 
-/// Adds a callback of the library, to run after the data is freed; returns the context of the one
-/// that the tensor has already. Only one thread adds it.
-pub fn attach_once(
-    block: &Block,
-    callback: Callback,
-    context: *mut c_void,
-) -> Result<Option<*mut c_void>> {
-    block.chain(true).push(block.chain(false).is_empty(), true, callback, context)
-}
+    /// Adds a callback of the library, to run after the data is freed; returns the context of the
+    /// one that the tensor has already. Only one thread adds it.
+    pub fn attach_once(
+        &self,
+        callback: Callback,
+        context: *mut c_void,
+    ) -> Result<Option<*mut c_void>> {
+        self.after.push(self.before.is_empty(), true, callback, context)
+    }
 
-/// The context of a callback that was added by [`attach_once`].
-pub fn attached(block: &Block, callback: Callback) -> Option<*mut c_void> {
-    let chain = block.chain(true);
-    chain.context_of(chain.first.load(Acquire), callback)
-}
+    /// The context of a callback that was added by [`Chains::attach_once`].
+    pub fn attached(&self, callback: Callback) -> Option<*mut c_void> {
+        self.after.context_of(self.after.first.load(Acquire), callback)
+    }
 
-/// Detaches the callback attached last with this function and context, of either order; returns
-/// whether there was one.
-pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
-    loop {
-        let found = [false, true].into_iter().flat_map(|after| {
-            let chain = block.chain(after);
-            chain.links().filter_map(move |link| Some((link.is(callback, context)?, link, chain)))
-        });
-        let later = |a: (u64, _, _), b: (u64, _, _)| if b.0 > a.0 { b } else { a };
-        let Some((serial, link, chain)) = found.reduce(later) else { return false };
-        // While the number is unchanged, so is the callback that was read with it.
-        if link.serial.compare_exchange(serial, DEAD, AcqRel, Relaxed).is_ok() {
-            chain.dead.fetch_add(1, Release);
-            return true;
+    /// Detaches the callback attached last with this function and context, of either order; returns
+    /// whether there was one.
+    pub fn detach(&self, callback: Callback, context: *mut c_void) -> bool {
+        loop {
+            let found = [&self.before, &self.after].into_iter().flat_map(|chain| {
+                let found = move |link| Some((Link::is(link, callback, context)?, link, chain));
+                chain.links().filter_map(found)
+            });
+            let later = |a: (u64, _, _), b: (u64, _, _)| if b.0 > a.0 { b } else { a };
+            let Some((serial, link, chain)) = found.reduce(later) else { return false };
+            // While the number is unchanged, so is the callback that was read with it.
+            if link.serial.compare_exchange(serial, DEAD, AcqRel, Relaxed).is_ok() {
+                chain.dead.fetch_add(1, Release);
+                return true;
+            }
         }
     }
 }

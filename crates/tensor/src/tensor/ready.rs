@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use super::block::{self, Block};
-use super::{Versioned, chain, share};
+use super::{Versioned, share};
 use crate::abi::*;
 use crate::backend::Stream;
 use crate::device_type::CPU;
@@ -40,7 +40,7 @@ unsafe fn read(kept: *mut c_void) -> Option<&'static Ready> {
 /// `block` outlives the result.
 unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
     // SAFETY: `block` and its keeper outlive the result; what goes with [`end`] is a `Ready`.
-    unsafe { read(chain::attached(share::keeper(block).as_ref(), end)?) }
+    unsafe { read(share::keeper(block).as_ref().chains().attached(end)?) }
 }
 
 /// The record for the memory of a tensor, ours or foreign.
@@ -68,7 +68,7 @@ fn keep(block: &Block, ready: Ready) -> Result<Option<*mut c_void>> {
     };
     // SAFETY: fresh memory of the right size.
     unsafe { memory.cast::<Ready>().write(ready) };
-    let kept = chain::attach_once(block, end, memory.as_ptr().cast());
+    let kept = block.chains().attach_once(end, memory.as_ptr().cast());
     if !matches!(kept, Ok(None)) {
         // SAFETY: nobody else has seen it.
         unsafe { platform::give_back(memory) };

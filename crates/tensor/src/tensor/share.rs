@@ -9,38 +9,7 @@ use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{check_flags, check_version};
 
-/// Prevents a tail call: a frame of the library then stays below the callback, and an exception
-/// thrown there calls std::terminate, as everywhere, instead of passing through.
-#[inline(always)]
-fn keep_frame() {
-    core::hint::black_box(());
-}
-
-/// Releases one reference to a tensor of any major, ours or foreign: calls its deleter, if any.
-///
-/// # Safety
-/// `tensor` is live and not used again.
-pub unsafe fn release(tensor: Versioned) {
-    // SAFETY: the place of `deleter` is the same in every major.
-    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
-        // SAFETY: the producer's deleter, called once per reference.
-        unsafe { deleter(tensor.as_ptr()) }
-        keep_frame();
-    }
-}
-
-/// As [`release`], for a legacy tensor.
-///
-/// # Safety
-/// `tensor` is live and not used again.
-pub unsafe fn release_legacy(tensor: Legacy) {
-    // SAFETY: `tensor` is a live legacy struct.
-    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
-        // SAFETY: the producer's deleter, called once per reference.
-        unsafe { deleter(tensor.as_ptr()) }
-        keep_frame();
-    }
-}
+pub use super::block::{release, release_legacy};
 
 /// As [`release`], without a call of the deleter for one of our tensors.
 ///

@@ -27,7 +27,7 @@ const LINE_BITS: i64 = 8 * LINE as i64;
 /// # Safety
 /// As [`super::super::copy`].
 #[inline(never)]
-pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(&Nest)) {
+pub(crate) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(&Nest)) {
     let Item::Bits { width, dst_slot } = nest.item else { return };
     let slot = dst_slot.max(width);
     // SAFETY: all elements are readable or writable, the two sides apart, and the destination's

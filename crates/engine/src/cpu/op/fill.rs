@@ -6,14 +6,14 @@ use super::super::policy::Reach;
 use crate::nest::{Nest, only};
 
 /// Bytes of an item beyond which repeating it is a copy of runs.
-pub(in super::super) use dlpack_kernels::FILL_MOST;
+pub(crate) use dlpack_kernels::FILL_MOST;
 
 /// Copies a nest whose source stride is 0 in the innermost loop, and whose destination is dense
 /// there.
 ///
 /// # Safety
 /// As [`super::super::copy`].
-pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
+pub(crate) unsafe fn copy(nest: &Nest, reach: Reach) {
     let kernels = kernels();
     let (rows, inner) = (nest.inner(1), nest.inner(0));
     let last = nest.len().wrapping_sub(1);

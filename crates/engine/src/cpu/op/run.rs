@@ -13,7 +13,7 @@ const AHEAD: usize = 2048;
 ///
 /// # Safety
 /// As [`super::super::copy`].
-pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
+pub(crate) unsafe fn copy(nest: &Nest, reach: Reach) {
     let kernels = kernels();
     let (outer, inner) = (nest.inner(1), nest.inner(0));
     let bytes = nest.bytes();

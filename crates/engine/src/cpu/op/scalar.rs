@@ -11,7 +11,7 @@ const BLOCK: usize = 64;
 ///
 /// # Safety
 /// As [`super::super::copy`].
-pub(in super::super) unsafe fn copy(nest: &Nest) {
+pub(crate) unsafe fn copy(nest: &Nest) {
     let last = nest.len().wrapping_sub(1);
     let inner = nest.inner(0);
     // Blocks of the innermost loop and of the one with the smallest source stride, if another, use

@@ -18,7 +18,7 @@ const LOADS_PER_LINE: usize = 6;
 
 /// The loops of a program.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Shape {
+pub(crate) struct Shape {
     /// Loops in one period, innermost first; of the rest `n` is 1.
     inside: [Loop; 3],
     /// Bytes of one period in the destination.
@@ -37,7 +37,7 @@ pub(in super::super) struct Shape {
 
 impl Shape {
     /// The shape of a nest, if a program can copy it.
-    pub(in super::super) fn of(nest: &Nest) -> Option<Shape> {
+    pub(crate) fn of(nest: &Nest) -> Option<Shape> {
         let window = kernels().shuffles?.window;
         if nest.bytes() > BYTES_MOST / 16 {
             return None;
@@ -124,7 +124,7 @@ impl Shape {
 /// # Safety
 /// As [`super::super::copy`].
 #[inline(never)]
-pub(in super::super) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
+pub(crate) unsafe fn copy(nest: &Nest, shape: &Shape, reach: Reach) {
     let (unit, units, bytes) = (shape.unit, shape.units, shape.units * shape.pitch);
     let steps = |one: Loop| Steps { n: one.n, src: one.src };
     let [a, b, c] = shape.inside.map(steps);

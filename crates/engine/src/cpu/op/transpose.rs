@@ -12,7 +12,7 @@ const SIDE_LEAST: usize = 16;
 
 /// The loops of a matrix.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Sides {
+pub(crate) struct Sides {
     /// The loops in which the destination is dense, with their source strides.
     rows: Side,
     /// The loops in which the source is dense, with their destination strides.
@@ -53,7 +53,7 @@ impl Sides {
     /// The sides of a nest, if the destination is dense in its innermost loop and the source in
     /// another, and both are long enough for a tile. Loops that are dense beyond these belong to
     /// the side that is shorter.
-    pub(in super::super) fn of(nest: &Nest) -> Option<Sides> {
+    pub(crate) fn of(nest: &Nest) -> Option<Sides> {
         let (item, inner) = (nest.bytes(), nest.inner(0));
         if item > ELEMENT_MOST || item % 32 == 0 || inner.dst != item as isize {
             return None;
@@ -96,7 +96,7 @@ impl Sides {
 
     /// Whether neither side is so short that a shuffle program holds a window for each of its
     /// elements in registers, and accesses whole lines where tiles would be mostly partial.
-    pub(in super::super) fn long(&self) -> bool {
+    pub(crate) fn long(&self) -> bool {
         const WINDOWS: usize = 4;
         let [rows, columns] = [self.rows.rows(), self.columns.rows()];
         let small = rows.saturating_mul(columns).saturating_mul(self.item) <= SMALL;
@@ -122,7 +122,7 @@ fn lines(rows: &Side, item: usize) -> usize {
 ///
 /// # Safety
 /// As [`super::super::copy`].
-pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
+pub(crate) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
     let far = reach.stream_scattered | reach.prefetch;
     // SAFETY: all elements are readable or writable, the two sides apart, and `sides` are the
     // nest's.

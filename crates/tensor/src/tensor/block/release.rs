@@ -1,12 +1,45 @@
-//! Releases references to a block, and frees the block with the last one.
+//! Releases references to tensors; and frees a block of ours with the last one.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 use super::super::chain::{self, Rest};
-use super::super::share;
 use super::{Block, Kept, Owner, of_legacy, of_versioned};
 use crate::platform;
+use crate::tensor::{Legacy, Versioned};
+
+/// Prevents a tail call: a frame of the library then stays below the callback, and an exception
+/// thrown there calls std::terminate, as everywhere, instead of passing through.
+#[inline(always)]
+fn keep_frame() {
+    core::hint::black_box(());
+}
+
+/// Releases one reference to a tensor of any major, ours or foreign: calls its deleter, if any.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+pub unsafe fn release(tensor: Versioned) {
+    // SAFETY: the place of `deleter` is the same in every major.
+    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
+        // SAFETY: the producer's deleter, called once per reference.
+        unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
+    }
+}
+
+/// As [`release`], for a legacy tensor.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+pub unsafe fn release_legacy(tensor: Legacy) {
+    // SAFETY: `tensor` is a live legacy struct.
+    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
+        // SAFETY: the producer's deleter, called once per reference.
+        unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
+    }
+}
 
 /// Releases one reference; the last one runs the callbacks and frees.
 ///
@@ -28,7 +61,7 @@ pub unsafe fn drop_reference_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
     // nobody else holds it any more.
     unsafe {
         if leave(&(*block).references) {
-            match (*block).before.is_empty() & (*block).after.is_empty() {
+            match (*block).chains.before.is_empty() & (*block).chains.after.is_empty() {
                 true => free_block(block, let_go),
                 false => drop_linked(block),
             }
@@ -49,7 +82,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
             Owner::Callback(Some(free), context) => free(context),
             Owner::Callback(None, _) | Owner::Block => {}
             Owner::Object(kept) => let_go(kept),
-            Owner::Legacy(base) if of_legacy(base).is_none() => share::release_legacy(base),
+            Owner::Legacy(base) if of_legacy(base).is_none() => release_legacy(base),
             _ => return drop_last(block),
         }
         platform::give_back(NonNull::new_unchecked(block.cast()));
@@ -65,7 +98,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
 unsafe fn drop_linked(block: *mut Block) {
     // SAFETY: no reference is left: only callbacks reach the block, which may attach others.
     unsafe {
-        chain::run(&(*block).before);
+        chain::run(&(*block).chains.before);
         drop_last(block);
     }
 }
@@ -84,8 +117,8 @@ unsafe fn drop_last(block: *mut Block) {
         // SAFETY: nobody else holds the block any more; the owner's reference belonged to this
         // block.
         let base = unsafe {
-            if !(*block).after.is_empty() {
-                after = after.behind(&(*block).after);
+            if !(*block).chains.after.is_empty() {
+                after = after.behind(&(*block).chains.after);
             }
             free_owner(&(*block).owner)
         };
@@ -98,8 +131,8 @@ unsafe fn drop_last(block: *mut Block) {
         }
         // SAFETY: `leave` said that no reference to this block is left, so only callbacks reach it.
         unsafe {
-            if !(*block).before.is_empty() {
-                chain::run(&(*block).before);
+            if !(*block).chains.before.is_empty() {
+                chain::run(&(*block).chains.before);
             }
         }
     }
@@ -133,11 +166,11 @@ unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
             Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),
             Owner::Versioned(base) => match of_versioned(base) {
                 Some(block) => return Some(block),
-                None => share::release(base),
+                None => release(base),
             },
             Owner::Legacy(base) => match of_legacy(base) {
                 Some(block) => return Some(block),
-                None => share::release_legacy(base),
+                None => release_legacy(base),
             },
         }
     }
