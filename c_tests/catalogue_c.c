@@ -13,21 +13,20 @@ static void c01(void) {
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
   t_result(&legacy_out);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&no_legacy, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(&none, 0, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_import_take(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_import_take(&none, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_import_take(&versioned, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(&no_legacy, 0, &out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(&none, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_import_take(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_import_take(&none, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_import_take(&versioned, NULL, NULL, ERR));
   /* The variable with the input cannot receive the result; it keeps the input. */
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
-          dlrs_import_take(&versioned, NULL, &versioned, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_import_take(&versioned, NULL, &versioned, ERR));
+  REJECTS(BAD_ARG, 3, NONE, -1,
           dlrs_to_legacy_take(&versioned, 0, (DLManagedTensor **)(void *)&versioned, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
+  REJECTS(BAD_ARG, 3, NONE, -1,
           dlrs_from_legacy_take(&legacy, 0, (DLManagedTensorVersioned **)(void *)&legacy, ERR));
 }
 
@@ -42,7 +41,7 @@ static void c02(void) {
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_result(&legacy_out);
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1,
+  REJECTS(VERSION, 1, VERSION, -1,
           dlrs_to_legacy_take(&versioned, DLRS_LEGACY_DROP, &legacy_out, ERR));
   dlrs_release(versioned);
   EQUAL(t_deleted, deleted + 1);
@@ -81,10 +80,9 @@ static void c05(void) {
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_result(&out);
-  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1,
-          dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, 3, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, -1, &out, ERR));
+  REJECTS(READ_ONLY, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, 3, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, -1, &out, ERR));
   t_unwatch();
   WORKS(dlrs_to_legacy_take(&versioned, DLRS_LEGACY_DROP, &out, ERR));
   CHECK(out->dl_tensor.data == good.values);
@@ -113,13 +111,11 @@ static void c06(void) {
   for (policy = DLRS_LEGACY_REFUSE; policy <= DLRS_LEGACY_COPY; ++policy) {
     for (i = 0; i < 3; ++i) {
       good.managed.flags = unknown[i];
-      REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
-              dlrs_to_legacy_take(&versioned, policy, &out, ERR));
+      REJECTS(FLAGS, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, policy, &out, ERR));
     }
     good.managed.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     good.managed.dl_tensor.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
-    REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
-            dlrs_to_legacy_take(&versioned, policy, &out, ERR));
+    REJECTS(FLAGS, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, policy, &out, ERR));
   }
   t_unwatch();
   good.managed.dl_tensor.dtype = F32; /* whole bytes: the padding flag has no effect */
@@ -150,7 +146,7 @@ static void c08(void) {
   t_watch(&good, sizeof good);
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
-  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_from_legacy_take(&legacy, 8, &out, ERR));
+  REJECTS(FLAGS, 1, FLAGS, -1, dlrs_from_legacy_take(&legacy, 8, &out, ERR));
 }
 
 static int same(const DLTensor *a, const DLTensor *b) {
@@ -267,12 +263,11 @@ static void c14(void) {
   dlrs_release(out);
   t_result(&out);
   t_result(&legacy_out);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&legacy, 0, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(&legacy, 0, &out, ERR));
   versioned = &good.managed;
   WORKS(dlrs_to_legacy_take(&versioned, 0, &legacy, ERR));
   dlrs_release_legacy(legacy);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
-          dlrs_to_legacy_take(&versioned, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(&versioned, 0, &legacy_out, ERR));
 }
 
 static void c16(void) {
@@ -298,8 +293,7 @@ static void c16(void) {
   versioned = &good.managed;
   t_watch(&versioned, sizeof versioned);
   t_result(&out);
-  REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1,
-          dlrs_import_take(&versioned, NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 1, DEVICE_TYPE, -1, dlrs_import_take(&versioned, NULL, &out, ERR));
 }
 
 static void c19(void) {
@@ -312,8 +306,7 @@ static void c19(void) {
   t_watch(&good, sizeof good);
   t_watch(&confused, sizeof confused);
   t_result(&out);
-  REFUSED(DLRS_DTYPE_BITS, 1, DLRS_FIELD_NONE, -1,
-          dlrs_from_legacy_take(&confused, 0, &out, ERR));
+  REJECTS(DTYPE_BITS, 1, NONE, -1, dlrs_from_legacy_take(&confused, 0, &out, ERR));
 }
 
 static void c20(void) {

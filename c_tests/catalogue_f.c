@@ -140,8 +140,7 @@ static void f12(void) {
   WORKS(dlrs_attach(out, logs, text("A"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("x"), DLRS_AFTER_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("B"), DLRS_BEFORE_FREE, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1,
-          dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("C"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("y"), DLRS_AFTER_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("D"), DLRS_BEFORE_FREE, ERR));
@@ -196,7 +195,7 @@ static void f25(void) {
   /* A tensor with another deleter is foreign: it is not shared, and freed through its deleter. */
   EQUAL(dlrs_is_own(out), 0);
   t_result(&more);
-  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_retain(out, &more, ERR));
+  REJECTS(FOREIGN, 1, NONE, -1, dlrs_retain(out, &more, ERR));
   own_deleter_ran = NULL;
   dlrs_release(out);
   CHECK(own_deleter_ran == out);

@@ -49,12 +49,12 @@ static void k01(void) {
   t_make(&good);
   t_watch(&good, sizeof good);
   t_result(&out);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_copy(NULL, &good.managed, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_copy(&good.managed, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_copy_desc(NULL, 0, bare, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_copy_desc(bare, 0, NULL, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_clone(&good.managed, CPU, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_copy(NULL, &good.managed, NULL, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_copy(&good.managed, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_copy_desc(NULL, 0, bare, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_copy_desc(bare, 0, NULL, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 4, NONE, -1, dlrs_clone(&good.managed, CPU, NULL, NULL, ERR));
 }
 
 static void k03(void) {
@@ -64,8 +64,8 @@ static void k03(void) {
   memset(dst.values, 0, sizeof dst.values);
   dst.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
   t_watch(&dst, sizeof dst);
-  REFUSED(DLRS_READ_ONLY, 2, DLRS_FIELD_FLAGS, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-  REFUSED(DLRS_READ_ONLY, 3, DLRS_FIELD_FLAGS, -1,
+  REJECTS(READ_ONLY, 2, FLAGS, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(READ_ONLY, 3, FLAGS, -1,
           dlrs_copy_desc(&src.managed.dl_tensor, 0, &dst.managed.dl_tensor,
                          DLPACK_FLAG_BITMASK_READ_ONLY, NULL, ERR));
   t_unwatch();
@@ -84,23 +84,19 @@ static void k05(void) {
   memset(dst.values, 0, sizeof dst.values);
   dst.shape[1] = 2;
   t_watch(&dst, sizeof dst);
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_SHAPE, 1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, SHAPE, 1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   t_unwatch();
   dst.shape[0] = 1; /* (1, 3) is not (2, 3): nothing is broadcast */
   dst.shape[1] = 3;
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_SHAPE, 0,
-          dlrs_copy(&dst.managed, &src.managed, NULL, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, SHAPE, 0, dlrs_copy(&dst.managed, &src.managed, NULL, ERR));
   dst.managed.dl_tensor.shape = dst.shape + 1;
   dst.managed.dl_tensor.strides = dst.strides + 1;
   dst.managed.dl_tensor.ndim = 1;
   src.shape[0] = 1; /* (3) is not (1, 3) */
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NDIM, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, NDIM, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   dst.managed.dl_tensor.ndim = 0; /* () is not (1, 1) */
   src.shape[1] = 1;
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NDIM, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, NDIM, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   EQUAL(dst.values[0], 0);
 }
 
@@ -112,17 +108,13 @@ static void k06(void) {
   src.shape[1] = dst.shape[1] = 1;
   t_watch(dst.values, sizeof dst.values);
   *dtype = t_dtype(kDLInt, 32, 1);
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_CODE, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, DTYPE_CODE, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   *dtype = t_dtype(kDLFloat, 16, 1);
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_BITS, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, DTYPE_BITS, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   *dtype = t_dtype(kDLFloat, 32, 2);
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_LANES, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, DTYPE_LANES, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   src.managed.dl_tensor.dtype = t_dtype(kDLFloat, 64, 1); /* the same size, another type */
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_BITS, -1,
-          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, DTYPE_BITS, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
 }
 
 static void k07(void) {
@@ -137,7 +129,7 @@ static void k07(void) {
   for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
     dst_strides[0] = wrong[i][0];
     dst_strides[1] = wrong[i][1];
-    REFUSED(DLRS_OVERLAP_DST, 3, DLRS_FIELD_STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+    REJECTS(OVERLAP_DST, 3, STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
   }
   t_unwatch();
   t_context = "K08";
@@ -174,19 +166,16 @@ static void k07_undecided(void) {
   unsigned char *into = (unsigned char *)calloc(1, (size_t)nbytes), from[1] = {1};
   DLTensor src = t_describe(from, t_dtype(kDLUInt, 8, 1), 14, shape, zeros);
   DLTensor dst = t_describe(into, t_dtype(kDLUInt, 8, 1), 14, shape, strides);
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   int32_t unique = 9;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   memcpy(shape, twos, sizeof shape);
   WORKS(dlrs_is_unique(&dst, 0, &unique, ERR));
   EQUAL(unique, DLRS_UNDECIDED);
   t_watch(into, (size_t)nbytes);
-  REFUSED(DLRS_OVERLAP_DST, 3, DLRS_FIELD_STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  REJECTS(OVERLAP_DST, 3, STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
   CHECK(strstr(t_error.message, "cannot be decided") != NULL);
-  REFUSED(DLRS_OVERLAP_DST, 3, DLRS_FIELD_STRIDES, -1,
-          dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
+  REJECTS(OVERLAP_DST, 3, STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
   t_unwatch();
   free(into);
 }
@@ -240,11 +229,9 @@ static void k11(void) {
                {15, {-4, -1}}, {12, {-4, 1}}, {3, {4, -1}}, {2, {1, 4}}};
   int32_t memory[40], expected[40];
   int64_t shape[2] = {4, 4}, src_strides[2] = {4, 1}, dst_strides[2];
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   size_t i;
   int n;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   for (i = 0; i < sizeof views / sizeof *views; ++i) {
     int32_t temporary[16];
@@ -258,7 +245,7 @@ static void k11(void) {
     middle.strides = temporary_strides;
     for (n = 0; n < 40; ++n) memory[n] = 100 + n;
     t_watch(memory, sizeof memory);
-    REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+    REJECTS(OVERLAP_SRC_DST, 3, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
     t_unwatch();
     reference(&src, &middle);
     reference(&middle, &dst);
@@ -281,12 +268,10 @@ static void k11_undecided(void) {
                             shape, from_strides);
   DLTensor dst = t_describe(memory + (nbytes - (size_t)to_nbytes) / 2, t_dtype(kDLUInt, 8, 1), 12,
                             shape, to_strides);
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   int32_t answer = 9;
   int n, dim;
   memcpy(shape, twos, sizeof shape);
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   fill(memory, nbytes);
   memcpy(expected, memory, nbytes);
@@ -297,7 +282,7 @@ static void k11_undecided(void) {
   WORKS(dlrs_may_overlap(&src, 0, &dst, 0, &answer, ERR));
   EQUAL(answer, DLRS_UNDECIDED);
   t_watch(memory, nbytes);
-  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  REJECTS(OVERLAP_SRC_DST, 3, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
   CHECK(strstr(t_error.message, "cannot be decided") != NULL);
   t_unwatch();
   for (n = 0; n < 2 * 4096; ++n) { /* all of the source, then all of the destination */
@@ -528,11 +513,9 @@ static void k19(void) {
   uint64_t padded = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   dst.data = into;
   t_watch(into, sizeof into);
-  REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_FLAGS, -1,
-          dlrs_copy_desc(&src, padded, &dst, 0, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 3, FLAGS, -1, dlrs_copy_desc(&src, padded, &dst, 0, NULL, ERR));
   CHECK(t_error.value == 0 && t_error.limit == (int64_t)padded);
-  REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_FLAGS, -1,
-          dlrs_copy_desc(&src, 0, &dst, padded, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 3, FLAGS, -1, dlrs_copy_desc(&src, 0, &dst, padded, NULL, ERR));
   CHECK(t_error.value == (int64_t)padded && t_error.limit == 0);
   t_unwatch();
   WORKS(dlrs_copy_desc(&src, padded, &dst, padded, NULL, ERR));
@@ -634,11 +617,9 @@ static void k27(void) {
   uint32_t *from = (uint32_t *)malloc(nbytes), *into = (uint32_t *)calloc(1, nbytes);
   DLTensor src = t_describe(from, F32, 2, shape, from_strides);
   DLTensor dst = t_describe(into, F32, 2, shape, NULL);
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   int64_t i, j;
   int wrong = 0;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = 8;
   for (i = 0; i < 2048 * 2048; ++i) from[i] = (uint32_t)i;
   inject_threads(1);
@@ -657,17 +638,13 @@ static void k29(void) {
   int64_t shape[1] = {4};
   DLTensor src = t_describe(from, t_dtype(kDLOpaqueHandle, 64, 1), 1, shape, NULL), dst = src;
   DLManagedTensorVersioned managed, *out;
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   dst.data = into;
   managed = t_managed(src, 0);
   t_watch(into, sizeof into);
   t_result(&out);
-  REFUSED(DLRS_UNSUPPORTED, ANY, DLRS_FIELD_DTYPE_CODE, -1,
-          dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
-  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DTYPE_CODE, -1,
-          dlrs_clone(&managed, CPU, NULL, &out, ERR));
+  REJECTS(UNSUPPORTED, ANY, DTYPE_CODE, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  REJECTS(UNSUPPORTED, 1, DTYPE_CODE, -1, dlrs_clone(&managed, CPU, NULL, &out, ERR));
   t_unwatch();
   options.flags = DLRS_COPY_RAW_BYTES;
   WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
@@ -691,14 +668,10 @@ static void k30(void) {
   t_result(&out);
   for (i = 0; i < sizeof types / sizeof *types; ++i) {
     device.dl_tensor.device = t_device(types[i], 0);
-    REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_copy(&device, &good.managed, NULL, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_copy(&good.managed, &device, NULL, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_clone(&device, CPU, NULL, &out, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_to_device(&device, CPU, 0, NULL, &out, ERR));
+    REJECTS(DEVICE_TYPE, ANY, DEVICE_TYPE, -1, dlrs_copy(&device, &good.managed, NULL, ERR));
+    REJECTS(DEVICE_TYPE, ANY, DEVICE_TYPE, -1, dlrs_copy(&good.managed, &device, NULL, ERR));
+    REJECTS(DEVICE_TYPE, ANY, DEVICE_TYPE, -1, dlrs_clone(&device, CPU, NULL, &out, ERR));
+    REJECTS(DEVICE_TYPE, ANY, DEVICE_TYPE, -1, dlrs_to_device(&device, CPU, 0, NULL, &out, ERR));
   }
 }
 
@@ -727,7 +700,7 @@ static void k02(void) {
   t_make(&dst);
   src.shape[0] = -1;
   dst.managed.dl_tensor.ndim = -1;
-  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 0, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  REJECTS(SHAPE_NEG, 1, SHAPE, 0, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
 }
 
 const c_row c_rows_k[] = {

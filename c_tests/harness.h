@@ -57,6 +57,10 @@ int t_worked(const char *file, int line, const char *call, int32_t got);
 /* The call fails with this status and error, and changes nothing. It must pass ERR. */
 #define REFUSED(status, argument, field, dimension, call) \
   (t_before(), t_refused(__FILE__, __LINE__, #call, (call), status, argument, field, dimension))
+/* The same in short: REJECTS(BAD_ARG, 2, NONE, -1, call). */
+#define DLRS_FIELD_ANY ANY
+#define REJECTS(status, argument, field, dimension, call) \
+  REFUSED(DLRS_##status, argument, DLRS_FIELD_##field, dimension, call)
 /* The call succeeds, and leaves the error carrier unchanged. */
 #define WORKS(call) (t_before(), t_worked(__FILE__, __LINE__, #call, (call)))
 

@@ -7,9 +7,7 @@
 static int64_t shape[2] = {2, 3};
 
 static dlrs_alloc_options options_of(uint32_t align_bytes, uint64_t flags) {
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.align_bytes = align_bytes;
   options.flags = flags;
   return options;
@@ -89,28 +87,27 @@ static void refuses(void) {
   DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
   t_watch(&prototype, sizeof prototype);
   t_result(&out);
-  REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
+  REJECTS(SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
+  REJECTS(SIZE_OVERFLOW, ANY, SHAPE, -1,
           dlrs_tensor_new(&most, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_tensor_new((int64_t *)((char *)t_guard() + 2), 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 6, ANY, -1,
+  REJECTS(MISALIGNED_STRUCT, 6, ANY, -1,
           dlrs_tensor_new(shape, 2, F32, CPU, NULL,
                           (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
           dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 2), &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
   device.device = t_device(kDLTrn, 0);
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
   t_unwatch();
   device.device = CPU;
   device.dtype.lanes = 0;
   t_watch(&device, sizeof device);
   t_result(&out);
-  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
-          dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  REJECTS(DTYPE_LANES, 1, DTYPE_LANES, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new_like: prototype->dtype.lanes: ", 46) == 0);
   t_unwatch();
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
@@ -147,19 +144,16 @@ static void allocators(void) {
   broken = allocator;
   broken.free = NULL;
   t_watch(&old, sizeof old);
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(NULL_ARG, 2, OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   broken = allocator;
   broken.alloc = NULL;
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(NULL_ARG, 2, OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   broken = allocator;
   broken.struct_size = sizeof broken - 1;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
-          dlrs_allocator_set((DLDeviceType)99, &allocator, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
-          dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)99, &allocator, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));
   t_unwatch();
   WORKS(dlrs_allocator_set(kDLROCM, NULL, &old, ERR));
   CHECK(old == &allocator);
@@ -171,7 +165,7 @@ static void allocators(void) {
   /* If memory can be allocated on a device, an empty tensor can be cloned to it. */
   int64_t none[2] = {0, 3};
   DLManagedTensorVersioned empty = t_managed(t_describe(NULL, F32, 2, none, NULL), 0);
-  REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
   WORKS(dlrs_allocator_set(kDLMAIA, &allocator, NULL, ERR));
   WORKS(dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
   EQUAL(out->dl_tensor.device.device_type, kDLMAIA);

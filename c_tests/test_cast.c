@@ -83,38 +83,36 @@ static void test_refusals(void) {
   made a, b, c;
   DLManagedTensorVersioned *src = make(&a, values, F32, 2, 3, 0);
   DLManagedTensorVersioned *dst = make(&b, ints, t_dtype(kDLInt, 32, 1), 2, 3, 0);
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   t_context = "cast refuses";
   t_watch(ints, sizeof ints);
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_cast(NULL, dst, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_cast(src, NULL, NULL, ERR));
   options.flags = DLRS_COPY_RAW_BYTES;
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_cast(src, dst, &options, ERR));
+  REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_cast(src, dst, &options, ERR));
   /* The member, then what is wrong with it, then the remedy. */
   CHECK(strcmp(t_error.message,
                "dlrs_cast: options->flags: DLRS_COPY_RAW_BYTES cannot be combined with a conversion "
                "(value 2) [DLRS_BAD_ARG]. Leave it out, or copy with dlrs_copy.") == 0);
   b.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REFUSED(DLRS_READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
+  REJECTS(READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
   b.managed.flags = 0;
   b.managed.dl_tensor.dtype.lanes = 2;
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
   b.managed.dl_tensor.dtype.lanes = 1;
   b.shape[1] = 2;
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, ANY, 1, dlrs_cast(src, dst, NULL, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, ANY, 1, dlrs_cast(src, dst, NULL, ERR));
   b.shape[1] = 3;
   b.strides[0] = 0;
-  REFUSED(DLRS_OVERLAP_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
+  REJECTS(OVERLAP_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
   b.strides[0] = 3;
   make(&c, handles, t_dtype(kDLOpaqueHandle, 64, 1), 2, 3, 0);
-  REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
+  REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
   t_unwatch();
   /* In place: rejected, or through a temporary. */
   values[1] = 7.75f;
   make(&b, values, t_dtype(kDLInt, 32, 1), 2, 3, 0);
-  REFUSED(DLRS_OVERLAP_SRC_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
+  REJECTS(OVERLAP_SRC_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   WORKS(dlrs_cast(src, dst, &options, ERR));
   memcpy(ints, values, sizeof ints);
@@ -148,11 +146,11 @@ static void test_fill(void) {
   t_watch(packed, sizeof packed);
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
-  REFUSED(DLRS_DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
-  REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_DTYPE_LANES, -1,
+  REJECTS(DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
+  REJECTS(DTYPE_MISMATCH, 3, DTYPE_LANES, -1,
           dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
   a.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REFUSED(DLRS_READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));
+  REJECTS(READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));
   t_unwatch();
 }
 
@@ -208,12 +206,11 @@ static void test_comparison(void) {
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_equal(one, NULL, DLRS_EQUAL_BITS, &same, ERR));
   REFUSED(DLRS_NULL_ARG, 4, 0, -1, dlrs_equal(one, two, DLRS_EQUAL_BITS, NULL, ERR));
   REFUSED(DLRS_BAD_ARG, 3, 0, -1, dlrs_equal(one, two, 0, &same, ERR));
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, ANY, -1,
-          dlrs_equal(one, &c.managed, DLRS_EQUAL_BITS, &same, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, ANY, -1, dlrs_equal(one, &c.managed, DLRS_EQUAL_BITS, &same, ERR));
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_max_diff(NULL, two, &apart, ERR));
   REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_max_diff(one, two, NULL, ERR));
   a.shape[0] = 1;
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, ANY, ANY, dlrs_max_diff(one, two, &apart, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, ANY, ANY, dlrs_max_diff(one, two, &apart, ERR));
   t_unwatch();
   WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
   EQUAL(same, 0);
@@ -233,7 +230,7 @@ static void test_batch(void) {
   c.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
   t_watch(y, sizeof y);
   t_watch(z, sizeof z);
-  REFUSED(DLRS_READ_ONLY, 3, ANY, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
+  REJECTS(READ_ONLY, 3, ANY, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
   EQUAL(failed, 1);
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, NULL, dst, NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_batch(2, src, NULL, NULL, NULL, ERR));
@@ -246,9 +243,7 @@ static void test_batch(void) {
   WORKS(dlrs_copy_batch(2, src, dst, NULL, NULL, ERR));
   EQUAL(memcmp(y, x, sizeof x) | memcmp(z, x, sizeof x), 0);
   /* Through a staging buffer, where allowed: rows exchanged in place. */
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   make(&b, x, F32, 2, 3, 0);
   b.managed.dl_tensor.byte_offset = 3 * sizeof(float);
@@ -288,7 +283,7 @@ static void test_saturation(void) {
     WORKS(dlrs_cast(&one, &other, &options, ERR));
     CHECK(narrowed[0] == FLT_MAX && narrowed[1] == -FLT_MAX);
   }
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_copy(&src, &src, &options, ERR));
+  REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_copy(&src, &src, &options, ERR));
 }
 
 int main(void) {

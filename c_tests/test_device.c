@@ -19,13 +19,11 @@ static void absent(void) {
   int32_t count = 7;
   void *data;
   char memory[64];
-  dlrs_pointer_info info;
+  dlrs_pointer_info info = DLRS_INIT(dlrs_pointer_info);
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
   t_tensor host;
   t_make(&host);
-  memset(&info, 0, sizeof info);
-  info.struct_size = sizeof info;
   t_watch(&host, sizeof host);
   t_watch(&info, sizeof info);
   t_result(&data);
@@ -66,12 +64,12 @@ static void unserved(void) {
     DLDevice device = t_device(types[i], 0);
     t_make(&src);
     t_make(&dst);
-    REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_device_count(types[i], &count, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, 2, ANY, ANY, dlrs_clone(&src.managed, device, NULL, &out, ERR));
+    REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_device_count(types[i], &count, ERR));
+    REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
+    REJECTS(DEVICE_TYPE, 2, ANY, ANY, dlrs_clone(&src.managed, device, NULL, &out, ERR));
     src.managed.dl_tensor.device = device;
-    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&dst.managed, &src.managed, NULL, ERR));
+    REJECTS(DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    REJECTS(DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&dst.managed, &src.managed, NULL, ERR));
   }
   t_unwatch();
 }
@@ -81,16 +79,16 @@ static void nulls(void) {
   void *data = memory;
   dlrs_pointer_info info;
   memset(&info, 0, sizeof info);
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_device_count(kDLCPU, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_mem_alloc(CPU, 4, 0, NULL, NULL, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(CPU, 4, 3, NULL, &data, ERR));
-  REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_mem_alloc(t_device(kDLCPU, -1), 4, 0, NULL, &data, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_device_count(kDLCPU, NULL, ERR));
+  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_mem_alloc(CPU, 4, 0, NULL, NULL, ERR));
+  REJECTS(BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(CPU, 4, 3, NULL, &data, ERR));
+  REJECTS(DEVICE_ID, 1, ANY, -1, dlrs_mem_alloc(t_device(kDLCPU, -1), 4, 0, NULL, &data, ERR));
   WORKS(dlrs_mem_free(CPU, NULL, 0, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_pointer_device(kDLCUDA, NULL, &info, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, NULL, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(kDLCUDA, NULL, 8, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, NULL, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_pointer_device(kDLCUDA, NULL, &info, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, NULL, ERR));
+  REJECTS(STRUCT_SIZE, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(kDLCUDA, NULL, 8, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, NULL, ERR));
 }
 
 /* Host memory through the same functions. */

@@ -356,10 +356,8 @@ static void shaped(int64_t most) {
 static void one_case(void) {
   const format *f = &formats[below(FORMATS)], *g = &formats[below(FORMATS)];
   int lanes = below(5) == 0 ? 1 + (int)below(4) : 1, flips;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   side a, b, c;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = (uint32_t)below(4);
   shaped(below(3) == 0 ? 10000 : 1500);
   if (below(4) == 0) {
@@ -385,10 +383,8 @@ static void one_case(void) {
 /* 8 MiB and more are written, enough for two threads. */
 static void large_case(void) {
   const format *f = &formats[below(FORMATS)], *g = f;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   side a, b, c;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = 2;
   while (g->bits < 64) g = &formats[below(FORMATS)];
   ndim = 2;

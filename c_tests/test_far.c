@@ -208,13 +208,11 @@ static int compared(const side *dst, DLManagedTensorVersioned *a, DLManagedTenso
 
 static void run(side *src, side *dst, uint32_t threads) {
   DLManagedTensorVersioned a = t_managed(src->tensor, 0), b = t_managed(dst->tensor, 0);
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   unsigned char element[ELEMENT];
   int worked;
   memset(&t_error, 0, sizeof t_error);
   t_error.struct_size = sizeof t_error;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = threads;
   scatter(src, dst);
   worked = dlrs_copy_desc(&a.dl_tensor, 0, &b.dl_tensor, 0, &options, ERR) == DLRS_OK;

@@ -54,9 +54,7 @@ static int32_t m_to_device(made *m) {
   return dlrs_to_device(&src, CPU, 1, NULL, &m->tensor, ERR);
 }
 static dlrs_import_options import_of(int32_t order, uint32_t align_bytes) {
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_LAYOUT; /* rows may start inside a byte */
   options.copy = 1;
   options.order = order;

@@ -103,9 +103,7 @@ static void sizes(void) {
 static void layouts(void) {
   const uint16_t one = 1;
   const dlrs_abi_table *library = dlrs_abi_layout();
-  dlrs_abi_table here;
-  memset(&here, 0, sizeof here);
-  here.struct_size = sizeof here;
+  dlrs_abi_table here = DLRS_INIT(dlrs_abi_table);
   here.pointer_size = sizeof(void *);
   here.big_endian = *(const unsigned char *)&one == 0;
   here.dlpack_major = DLPACK_MAJOR_VERSION;

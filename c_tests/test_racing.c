@@ -85,9 +85,7 @@ static unsigned char plain[SMALL * 3 * 16];
 static int32_t with_overlap(int32_t (*call)(const DLManagedTensorVersioned *,
                                             DLManagedTensorVersioned *, const dlrs_copy_options *,
                                             dlrs_error *)) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   return call(source, target, &options, no_error);
 }
@@ -139,9 +137,7 @@ ROW(view_permute, dlrs_view_permute(base, page->axes, 2, &out, no_error))
 
 static int32_t row_import(int32_t copy, int32_t order) {
   DLManagedTensorVersioned *taken = R;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_STRUCT;
   options.copy = copy;
   options.order = order;

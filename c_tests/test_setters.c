@@ -185,9 +185,7 @@ static void use_to_device(void) {
 }
 static void use_import(void) {
   DLManagedTensorVersioned *tensor = fresh(), *taken;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.copy = 1;
   if (tensor && made(dlrs_import_take(&tensor, &options, &taken, NULL))) tensor = taken;
   dlrs_release(tensor);

@@ -241,9 +241,7 @@ static void clones(void *argument) {
 static void imports(void *argument) {
   call *c = (call *)argument;
   DLManagedTensorVersioned *src = &c->p->src;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.copy = 1;
   options.copy_options = &c->options;
   c->status = dlrs_import_take(&src, &options, &c->made, &c->error);

@@ -47,13 +47,12 @@ int main(void) {
   t_watch(&good, sizeof good);
   t_watch(&freed, sizeof freed);
   t_result(&out);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_tensor_wrap(bare, 0, t_count, &freed, NULL, ERR));
-  REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1,
-          dlrs_tensor_wrap(bare, 8, t_count, &freed, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
+  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_tensor_wrap(bare, 0, t_count, &freed, NULL, ERR));
+  REJECTS(FLAGS, 2, FLAGS, -1, dlrs_tensor_wrap(bare, 8, t_count, &freed, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_tensor_wrap((DLTensor *)((char *)t_guard() + 2), 0, t_count, &freed, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
           dlrs_tensor_wrap(bare, 0, t_count, &freed,
                            (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
   EQUAL(dlrs_tensor_wrap(NULL, 0, NULL, NULL, &out, NULL), DLRS_NULL_ARG);

@@ -358,7 +358,7 @@ static void *everything(void *argument) {
   DLManagedTensorVersioned *out, *clone, *taken;
   DLManagedTensor *legacy;
   DLDataType dtype;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   int64_t shape[2] = {5, 7}, src_strides[2] = {1, 5}, dst_strides[2] = {-7, 1};
   float from[35] = {0}, into[35];
   DLTensor src = t_describe(from, F32, 2, shape, src_strides);
@@ -367,8 +367,6 @@ static void *everything(void *argument) {
   char text[256];
   dlrs_error error;
   error.struct_size = sizeof error;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   t_make(&good);
   *failures += dlrs_validate_managed(&good.managed, DLRS_LEVEL_STRICT, &error) != DLRS_OK;

@@ -256,9 +256,7 @@ static void make(worker *w) {
   int64_t shape[NDIM_MAX];
   int32_t ndim = random_shape(w, shape);
   DLManagedTensorVersioned *tensor = NULL;
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.align_bytes = one_in(w, 4) ? 1u << below(w, 13) : 0;
   if (!EXPECT(dlrs_tensor_new(shape, ndim, random_dtype(w), CPU, &options, &tensor, NULL) ==
               DLRS_OK)) {
@@ -322,10 +320,8 @@ static void import(worker *w) {
   foreign *made = make_foreign(w, &mine);
   DLManagedTensorVersioned *given = &made->managed, *tensor = NULL;
   uint64_t hash = hash_of(&given->dl_tensor);
-  dlrs_import_options options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   int32_t status;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.copy = below(w, 3) - 1;
   options.order = "\0CFAK"[below(w, 5)];
   status = dlrs_import_take(&given, &options, &tensor, NULL);
@@ -517,7 +513,7 @@ static void copy(worker *w) {
   item *slot = pick(w);
   int64_t strides[NDIM_MAX], first, room;
   DLTensor into, same;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   size_t nbytes;
   if (slot == NULL) return;
   into = slot->tensor->dl_tensor;
@@ -530,8 +526,6 @@ static void copy(worker *w) {
   same = into;
   same.data = room_for(nbytes);
   memcpy(same.data, into.data, nbytes);
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = (uint32_t)below(w, 4);
   EXPECT(dlrs_copy_desc(&slot->tensor->dl_tensor, 0, &into, DLPACK_FLAG_BITMASK_READ_ONLY,
                         &options, NULL) == DLRS_READ_ONLY);
@@ -644,15 +638,13 @@ static void text(worker *w) {
 
 /* Calls that fail, change nothing, and report why. */
 static void refused(worker *w) {
-  dlrs_error error;
+  dlrs_error error = DLRS_INIT(dlrs_error);
   item *slot = pick(w);
   DLManagedTensorVersioned *out = (DLManagedTensorVersioned *)&error, *none = NULL;
   int64_t shape[2] = {3, -1};
   int32_t want = DLRS_NULL_ARG, status = DLRS_OK;
   debt *mine;
   if (slot == NULL) return;
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
   switch (below(w, 9)) {
     case 0:
       want = DLRS_SHAPE_NEG;
