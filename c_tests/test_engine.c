@@ -301,7 +301,9 @@ static unsigned draw_options(one_case *c, const char *name) {
 
 static void draw_bytes(one_case *c) {
   int64_t bits = ONE_OF(8, 8, 16, 32, 32, 64, 64);
-  c->dtype = t_dtype(kDLUInt, (int)bits, (int)ONE_OF(1, 1, 1, 1, 2, 3, 4, 5, 12, 16, 100));
+  /* Floats and bools too: any bits stay as they are. */
+  c->dtype = t_dtype((int)ONE_OF(kDLUInt, bits > 8 ? kDLFloat : kDLBool), (int)bits,
+                     (int)ONE_OF(1, 1, 1, 1, 2, 3, 4, 5, 12, 16, 100));
   if (below(4) == 0) c->dtype = t_dtype(kDLComplex, (int)ONE_OF(32, 64, 128), 1);
   if (below(4) == 0) c->dtype = t_dtype(kDLInt, (int)ONE_OF(1, 2, 4), 8); /* bytes after all */
   c->width = c->dtype.bits * c->dtype.lanes;
