@@ -35,18 +35,14 @@ static struct {
 
 static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
   void *memory = NULL;
-  (void)context;
-  (void)device;
+  (void)context, (void)device;
   if (align_bytes < sizeof(void *)) align_bytes = sizeof(void *);
   return posix_memalign(&memory, (size_t)align_bytes, (size_t)nbytes) == 0 ? memory : NULL;
 }
 
 static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
                       DLDevice device) {
-  (void)context;
-  (void)nbytes;
-  (void)align_bytes;
-  (void)device;
+  (void)context, (void)nbytes, (void)align_bytes, (void)device;
   free(data);
 }
 

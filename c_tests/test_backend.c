@@ -44,8 +44,7 @@ static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint6
                           void **out, dlrs_fault *fault) {
   int32_t status = enter(fault);
   char *memory;
-  (void)context;
-  (void)stream;
+  (void)context, (void)stream;
   if (status != DLRS_OK) return status;
   memory = (char *)malloc((size_t)nbytes + (size_t)align + 64);
   if (!memory) return DLRS_DEV_OOM;
@@ -64,11 +63,7 @@ static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint6
 
 static int32_t fake_free(void *context, DLDevice device, void *data, uint64_t nbytes, uint64_t align,
                          void *stream, dlrs_fault *fault) {
-  (void)context;
-  (void)nbytes;
-  (void)align;
-  (void)stream;
-  (void)fault;
+  (void)context, (void)nbytes, (void)align, (void)stream, (void)fault;
   --fake.live;
   free(device.device_type == kDLOpenCL ? data : ((void **)((uintptr_t)data + SHIFT))[-1]);
   return DLRS_OK;
@@ -113,25 +108,21 @@ static int32_t fake_copy(void *context, DLDevice device, const dlrs_byte_plan *p
 }
 
 static int32_t fake_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
-  (void)context;
-  (void)device;
-  (void)stream;
+  (void)context, (void)device, (void)stream;
   ++fake.syncs;
   return enter(fault);
 }
 
 static int32_t fake_query(void *context, DLDevice device, void *object, int32_t *done, dlrs_fault *fault) {
   int32_t status = enter(fault);
-  (void)context;
-  (void)device;
+  (void)context, (void)device;
   *done = *(int *)object;
   return status;
 }
 
 static int32_t fake_make(void *context, DLDevice device, void **out, dlrs_fault *fault) {
   int32_t status = enter(fault);
-  (void)context;
-  (void)device;
+  (void)context, (void)device;
   if (status != DLRS_OK) return status;
   *out = calloc(1, sizeof(int));
   ++fake.events;
@@ -139,9 +130,7 @@ static int32_t fake_make(void *context, DLDevice device, void **out, dlrs_fault 
 }
 
 static int32_t fake_drop(void *context, DLDevice device, void *object, dlrs_fault *fault) {
-  (void)context;
-  (void)device;
-  (void)fault;
+  (void)context, (void)device, (void)fault;
   free(object);
   --fake.events;
   return DLRS_OK;
@@ -149,9 +138,7 @@ static int32_t fake_drop(void *context, DLDevice device, void *object, dlrs_faul
 
 static int *last_event;
 static int32_t fake_order(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
-  (void)context;
-  (void)device;
-  (void)stream;
+  (void)context, (void)device, (void)stream;
   last_event = (int *)event;
   return enter(fault);
 }
@@ -167,9 +154,7 @@ static int32_t fake_pointer(void *context, const void *data, DLDevice *device, v
 
 static int waited;
 static int32_t fake_wait(void *context, DLDevice device, void *event, dlrs_fault *fault) {
-  (void)context;
-  (void)device;
-  (void)event;
+  (void)context, (void)device, (void)event;
   ++waited;
   return enter(fault);
 }

@@ -371,8 +371,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 
 static void on_step(int number, siginfo_t *info, void *context) {
   ucontext_t *thread = (ucontext_t *)context;
-  (void)number;
-  (void)info;
+  (void)number, (void)info;
   thread->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x100;
   if (armed) show(0);
 }
@@ -401,8 +400,7 @@ static int can_step(void) { return 0; }
 static guarded given;
 static uint64_t given_nbytes;
 static void *give(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)context;
-  (void)device;
+  (void)context, (void)device;
   if (nbytes > given.room) return NULL;
   given_nbytes = nbytes;
   return given.base + (given.room - nbytes) / align_bytes * align_bytes;
