@@ -252,58 +252,21 @@ static void w16(void) {
   dlrs_release(out);
 }
 
-/* An allocator that misbehaves in a selected way. */
-static struct {
-  int gives_null, gives_odd, freed;
-  uint64_t nbytes, align_bytes;
-  DLDevice device;
-  void *block, *given;
-} pool;
-
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)context;
-  if (pool.gives_null) return NULL;
-  pool.nbytes = nbytes;
-  pool.align_bytes = align_bytes;
-  pool.device = device;
-  pool.block = malloc((size_t)(nbytes + align_bytes + 1));
-  pool.given = (char *)pool.block + align_bytes - (uintptr_t)pool.block % align_bytes;
-  if (pool.gives_odd) pool.given = (char *)pool.given + 1;
-  return pool.given;
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  CHECK(context == &pool && data == pool.given && nbytes == pool.nbytes);
-  CHECK(align_bytes == pool.align_bytes && device.device_type == pool.device.device_type);
-  CHECK(device.device_id == pool.device.device_id);
-  ++pool.freed;
-  free(pool.block);
-}
-
-static dlrs_allocator pool_allocator(void) {
-  dlrs_allocator allocator = DLRS_INIT(dlrs_allocator);
-  allocator.context = &pool;
-  allocator.alloc = pool_alloc;
-  allocator.free = pool_free;
-  memset(&pool, 0, sizeof pool);
-  return allocator;
-}
-
 static void w17(void) {
   int64_t shape[2] = {2, 3};
   DLManagedTensorVersioned *out;
-  dlrs_allocator allocator = pool_allocator(), broken = pool_allocator();
+  t_source pool = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator allocator = t_allocator(&pool), broken = allocator;
   dlrs_alloc_options options = options_of(64);
   options.allocator = &allocator;
   t_result(&out);
   pool.gives_null = 1;
   REJECTS(NOMEM, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 0);
+  EQUAL(pool.taken, 0);
   pool.gives_null = 0;
   pool.gives_odd = 1;
   REJECTS(MISALIGNED, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 1);
+  EQUAL(pool.taken, 1);
   pool.gives_odd = 0;
   options.allocator = &broken;
   broken.free = NULL;
@@ -315,14 +278,16 @@ static void w17(void) {
   broken.struct_size = 8;
   REJECTS(STRUCT_SIZE, 5, STRUCT_SIZE, -1,
           dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 1);
+  EQUAL(pool.taken, 1);
   options.allocator = &allocator;
   WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLVPI, 3), &options, &out, ERR));
-  EQUAL(pool.nbytes, 24);
-  EQUAL(pool.align_bytes, 64);
-  CHECK(out->dl_tensor.data == pool.given && pool.device.device_id == 3);
+  EQUAL(pool.given, 2);
+  EQUAL(t_request_of(out->dl_tensor.data).nbytes, 24);
+  EQUAL(t_request_of(out->dl_tensor.data).align_bytes, 64);
+  EQUAL(t_request_of(out->dl_tensor.data).device.device_id, 3);
   dlrs_release(out);
-  EQUAL(pool.freed, 2);
+  EQUAL(pool.taken, 2);
+  EQUAL(pool.strange, 0);
 }
 
 static void w19(void) {

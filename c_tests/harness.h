@@ -106,6 +106,26 @@ DLManagedTensorVersioned t_managed(DLTensor tensor, uint64_t flags);
 /* Its strides for a row-major layout. */
 void t_compact(int32_t ndim, const int64_t *shape, int64_t *strides);
 
+/* ---- Memory of an allocator, or of a backend ------------------------------------------------*/
+
+/* Blocks know their request: they must be freed by their owner, with the same arguments. On any
+ * thread. */
+typedef struct t_source {
+  long given, taken, strange; /* blocks; how many were freed otherwise */
+  int gives_null, gives_odd;
+  unsigned char dirt; /* the bytes of new memory; 0: as malloc leaves it */
+} t_source;
+typedef struct t_request {
+  void *memory;
+  t_source *owner;
+  uint64_t nbytes, align_bytes;
+  DLDevice device;
+} t_request;
+t_request t_request_of(const void *data);
+dlrs_allocator t_allocator(t_source *source);
+/* One that has a device 0, and copies blocks only. */
+dlrs_backend t_backend(t_source *source, const char *name);
+
 /* A hash of memory. */
 uint64_t t_hash(const void *memory, size_t nbytes);
 

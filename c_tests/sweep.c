@@ -33,18 +33,7 @@ static struct {
   DLManagedTensor *legacy_out;
 } R;
 
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  void *memory = NULL;
-  (void)context, (void)device;
-  if (align_bytes < sizeof(void *)) align_bytes = sizeof(void *);
-  return posix_memalign(&memory, (size_t)align_bytes, (size_t)nbytes) == 0 ? memory : NULL;
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  (void)context, (void)nbytes, (void)align_bytes, (void)device;
-  free(data);
-}
+static t_source pool;
 
 static void noop(void *context) { (void)context; }
 
@@ -62,9 +51,7 @@ static void plain(void) {
     S.values[i] = (float)i;
   }
   S.alloc.struct_size = sizeof S.alloc;
-  S.allocator.struct_size = sizeof S.allocator;
-  S.allocator.alloc = pool_alloc;
-  S.allocator.free = pool_free;
+  S.allocator = t_allocator(&pool);
   S.import.struct_size = sizeof S.import;
   S.copy.struct_size = sizeof S.copy;
   S.flat_shape = 6;
@@ -539,6 +526,7 @@ int main(int argc, char **argv) {
     }
   }
   allocates_nothing();
+  CHECK(pool.given == pool.taken && pool.strange == 0);
   printf("sweep: %d scenarios, %ld points of failure, %ld calls without\n", (COUNT + step - 1) / step,
          points, runs);
   return t_close();

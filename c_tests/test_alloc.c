@@ -113,34 +113,18 @@ static void refuses(void) {
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
 }
 
-static int allocated, freed;
-
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  CHECK(context == &allocated && nbytes == 24 && align_bytes == 256 && device.device_id == 1);
-  ++allocated;
-  return (char *)t_behind_guard(4096); /* page aligned */
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  CHECK(context == &allocated && data != NULL && nbytes == 24 && align_bytes == 256);
-  CHECK(device.device_type == kDLROCM);
-  ++freed;
-}
-
 static void allocators(void) {
-  dlrs_allocator allocator, broken;
+  t_source source = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator allocator = t_allocator(&source), broken;
   const dlrs_allocator *old = &broken;
   DLManagedTensorVersioned *out;
-  memset(&allocator, 0, sizeof allocator);
-  allocator.struct_size = sizeof allocator;
-  allocator.context = &allocated;
-  allocator.alloc = pool_alloc;
-  allocator.free = pool_free;
   WORKS(dlrs_allocator_set(kDLROCM, &allocator, &old, ERR));
   CHECK(old == NULL);
   WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLROCM, 1), NULL, &out, ERR));
   is_fresh(out, 0);
+  EQUAL(t_request_of(out->dl_tensor.data).nbytes, 24);
+  EQUAL(t_request_of(out->dl_tensor.data).align_bytes, 256);
+  EQUAL(t_request_of(out->dl_tensor.data).device.device_id, 1);
   broken = allocator;
   broken.free = NULL;
   t_watch(&old, sizeof old);
@@ -158,10 +142,9 @@ static void allocators(void) {
   WORKS(dlrs_allocator_set(kDLROCM, NULL, &old, ERR));
   CHECK(old == &allocator);
   WORKS(dlrs_allocator_set(kDLROCM, NULL, NULL, ERR));
-  EQUAL(freed, 0);
+  EQUAL(source.taken, 0);
   dlrs_release(out); /* the allocator is no longer set, but still frees its memory */
-  EQUAL(allocated, 1);
-  EQUAL(freed, 1);
+  CHECK(source.given == 1 && source.taken == 1 && source.strange == 0);
   /* If memory can be allocated on a device, an empty tensor can be cloned to it. */
   int64_t none[2] = {0, 3};
   DLManagedTensorVersioned empty = t_managed(t_describe(NULL, F32, 2, none, NULL), 0);
@@ -171,7 +154,7 @@ static void allocators(void) {
   EQUAL(out->dl_tensor.device.device_type, kDLMAIA);
   WORKS(dlrs_allocator_set(kDLMAIA, NULL, NULL, ERR));
   dlrs_release(out);
-  EQUAL(allocated, 1);
+  EQUAL(source.given, 1);
 }
 
 int main(void) {

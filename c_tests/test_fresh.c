@@ -3,31 +3,8 @@
 #include "harness.h"
 #include "random.h"
 
-/* ---- An allocator whose memory is dirty, and which records its requests ----------------------*/
-
-static uint64_t asked_align, asked_nbytes;
-static unsigned char dirt;
-static void *dirty_new(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  const uint64_t least = align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes;
-  char *all = (char *)malloc((size_t)(nbytes + least + sizeof(void *))), *at;
-  (void)context, (void)device;
-  if (all == NULL) return NULL;
-  asked_align = align_bytes;
-  asked_nbytes = nbytes;
-  at = all + sizeof(void *);
-  at += (least - (uintptr_t)at % least) % least;
-  memcpy(at - sizeof(void *), &all, sizeof(void *));
-  memset(at, dirt, (size_t)nbytes);
-  return at;
-}
-static void dirty_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                       DLDevice device) {
-  void *all;
-  (void)context, (void)nbytes, (void)align_bytes, (void)device;
-  memcpy(&all, (char *)data - sizeof(void *), sizeof(void *));
-  free(all);
-}
-static dlrs_allocator dirty = {sizeof dirty, NULL, dirty_new, dirty_free};
+static t_source dirty_source;
+static dlrs_allocator dirty;
 
 /* ---- The source -----------------------------------------------------------------------------*/
 
@@ -35,7 +12,6 @@ enum { ROOM = 1 << 16 };
 static unsigned char room[ROOM];
 static int64_t shape[3], strides[3];
 static DLManagedTensorVersioned src;
-static DLManagedTensor src_legacy;
 
 static DLTensor *tensor_of(DLManagedTensorVersioned *made) { return &made->dl_tensor; }
 
@@ -132,7 +108,7 @@ static void bits(void) {
     const int d = (int)below(sizeof dtypes / sizeof *dtypes);
     scatter();
     src.dl_tensor.dtype = t_dtype(dtypes[d].code, dtypes[d].bits, dtypes[d].lanes);
-    dirt = round % 2 == 0 ? 0xA5 : 0xFF;
+    dirty_source.dirt = round % 2 == 0 ? 0xA5 : 0xFF;
     for (i = 0; i < WAYS; ++i) {
       made m = {NULL, NULL};
       int64_t numel = 1;
@@ -162,51 +138,15 @@ static void bits(void) {
 
 /* ---- The same on a device whose memory the CPU cannot access ---------------------------------*/
 
-static int32_t far_count(void *context, int32_t device_type, int32_t *n, dlrs_fault *fault) {
-  (void)context, (void)device_type, (void)fault;
-  *n = 1;
-  return DLRS_OK;
-}
-static int32_t far_new(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
-                       void *stream, void **out, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  *out = dirty_new(context, nbytes, align_bytes, device);
-  return *out == NULL ? DLRS_NOMEM : DLRS_OK;
-}
-static int32_t far_free(void *context, DLDevice device, void *data, uint64_t nbytes,
-                        uint64_t align_bytes, void *stream, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  dirty_free(context, data, nbytes, align_bytes, device);
-  return DLRS_OK;
-}
-static int32_t far_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
-                        dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
-  if (plan->ndim != 0) return DLRS_UNSUPPORTED; /* only blocks */
-  memcpy(plan->dst, plan->src, (size_t)plan->item_nbytes);
-  return DLRS_OK;
-}
-static int32_t far_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
-  return DLRS_OK;
-}
-
 static void far_bits(void) {
   static dlrs_backend backend;
   const DLDevice device = t_device(kDLExtDev, 0);
   int64_t n;
   size_t i;
   t_context = "device";
-  memset(&backend, 0, sizeof backend);
-  backend.struct_size = sizeof backend;
-  backend.name = "far";
-  backend.device_count = far_count;
-  backend.alloc = far_new;
-  backend.free = far_free;
-  backend.copy = far_copy;
-  backend.stream_sync = far_sync;
+  backend = t_backend(&dirty_source, "far");
   WORKS(dlrs_backend_set(kDLExtDev, &backend, NULL, ERR));
-  dirt = 0xA5;
+  dirty_source.dirt = 0xA5;
   for (n = 1; n < 20; ++n) {
     for (i = 1; i < 5; ++i) { /* bits */
       DLManagedTensorVersioned *there = NULL, *more = NULL, *back = NULL;
@@ -282,12 +222,12 @@ static void asked(void) {
   made m = {NULL, NULL};
   t_context = "asked";
   WORKS(dlrs_import_take(&taken, &options, &m.tensor, ERR));
-  EQUAL(asked_align, 4096);
+  EQUAL(t_request_of(m.tensor->dl_tensor.data).align_bytes, 4096);
   release(&m);
   options.align_bytes = 16;
   taken = &src;
   WORKS(dlrs_import_take(&taken, &options, &m.tensor, ERR));
-  EQUAL(asked_align, 256);
+  EQUAL(t_request_of(m.tensor->dl_tensor.data).align_bytes, 256);
   release(&m);
 }
 
@@ -303,11 +243,11 @@ static int32_t a_like(made *m) {
 
 static void alloc_members(void) {
   static int32_t (*const calls[])(made *) = {a_new, a_like};
-  static dlrs_allocator other;
+  t_source source = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator other = t_allocator(&source);
   size_t i;
   int member;
   t_context = "dlrs_alloc_options";
-  other = dirty;
   shape[0] = 5;
   shape[1] = 3;
   src.dl_tensor = t_describe(room, t_dtype(kDLUInt, 4, 1), 2, shape, NULL);
@@ -319,12 +259,12 @@ static void alloc_members(void) {
     if (member == 3) alloc_options.allocator = &other;
     for (i = 0; i < sizeof calls / sizeof *calls; ++i) {
       made m = {NULL, NULL};
-      asked_align = asked_nbytes = 0;
       CHECK(calls[i](&m) == DLRS_OK);
       if (m.tensor == NULL) continue;
       CHECK((uintptr_t)tensor_of(m.tensor)->data % (member == 1 ? 8192 : 256) == 0);
       EQUAL((m.tensor->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0, member == 2);
-      EQUAL(asked_nbytes, member == 3 ? 8 : 0);
+      EQUAL(source.given, member == 3 ? (long)i + 1 : 0);
+      if (member == 3) EQUAL(t_request_of(m.tensor->dl_tensor.data).nbytes, 8);
       release(&m);
     }
   }
@@ -438,7 +378,7 @@ static void copy_members(void) {
 
 int main(void) {
   src = t_managed(t_describe(room, F32, 0, shape, strides), 0);
-  src_legacy.deleter = t_delete_legacy;
+  dirty = t_allocator(&dirty_source);
   CHECK(dlrs_allocator_set(kDLCPU, &dirty, NULL, NULL) == DLRS_OK);
   bits();
   alignment();
@@ -449,5 +389,6 @@ int main(void) {
   far_bits();
   alloc_members();
   copy_members();
+  CHECK(dirty_source.given == dirty_source.taken && dirty_source.strange == 0);
   return t_close();
 }

@@ -243,18 +243,9 @@ static void alone(void) {
 }
 
 /* Neither tensor is wrong. */
-static void *crooked(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)nbytes, (void)align_bytes, (void)device;
-  return (char *)context + 1;
-}
-static void nothing(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                    DLDevice device) {
-  (void)context, (void)data, (void)nbytes, (void)align_bytes, (void)device;
-}
-
 static void elsewhere(void) {
-  static char memory[4096];
-  static const dlrs_allocator allocator = {sizeof allocator, memory, crooked, nothing};
+  t_source crooked = {0, 0, 0, 0, 1, 0};
+  dlrs_allocator allocator = t_allocator(&crooked);
   DLManagedTensorVersioned *taken = M(SRC);
   dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   t_context = "elsewhere";
@@ -279,6 +270,7 @@ static void elsewhere(void) {
   refused("dlrs_contiguous", o_contiguous, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
   refused("dlrs_to_device", o_to_device, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
   REJECTS(MISALIGNED, 0, NONE, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  CHECK(crooked.given == 4 && crooked.taken == 4 && crooked.strange == 0);
   WORKS(dlrs_allocator_set(kDLCPU, NULL, NULL, ERR));
 }
 

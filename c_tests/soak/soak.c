@@ -692,28 +692,8 @@ static void refused(worker *w) {
 
 /* ---- Global settings, and processes ----------------------------------------------------------*/
 
-static char plain_context;
-
-/* Memory with its size before it, which the arguments of `free` must match. */
-static void *plain_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
-  char *memory = NULL;
-  (void)device;
-  if (context != &plain_context) abort();
-  if (posix_memalign((void **)&memory, before, before + (size_t)nbytes) != 0) return NULL;
-  memcpy(memory + before - sizeof nbytes, &nbytes, sizeof nbytes);
-  return memory + before;
-}
-static void plain_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                       DLDevice device) {
-  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
-  (void)device;
-  if (context != &plain_context) abort();
-  if (memcmp((char *)data - sizeof nbytes, &nbytes, sizeof nbytes) != 0) abort();
-  free((char *)data - before);
-}
-static const dlrs_allocator plain_allocator = {sizeof plain_allocator, &plain_context, plain_alloc,
-                                               plain_free};
+static t_source plain_source;
+static dlrs_allocator plain_allocator;
 
 /* The CPU's allocator, with which every other thread creates tensors meanwhile. */
 static void set_allocator(worker *w) {
@@ -829,6 +809,7 @@ int main(int argc, char **argv) {
     workers[i].state = (seed + 1) * 0x9E3779B97F4A7C15u + (uint64_t)i * 0xD1B54A32D192ED03u;
   }
   t_context = "soak";
+  plain_allocator = t_allocator(&plain_source);
   printf("seed %lu, %d threads, %.0f seconds\n", (unsigned long)seed, threads, seconds);
   for (i = 0; i < ROUNDS; ++i) {
     int t;
@@ -847,6 +828,7 @@ int main(int argc, char **argv) {
            inject_live() - live, resident_nbytes() / 1024);
   }
   EQUAL(wrong, 0);
+  CHECK(plain_source.given == plain_source.taken && plain_source.strange == 0);
   EQUAL(called, owed);
   CHECK(owed > 0);
   EQUAL(open_files(), files);
