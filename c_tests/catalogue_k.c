@@ -309,24 +309,6 @@ static void k30(void) {
   }
 }
 
-static void k31(void) {
-  static const int32_t types[] = {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged};
-  t_tensor src, dst;
-  size_t i;
-  t_make(&src);
-  for (i = 0; i < 3; ++i) {
-    t_make(&dst);
-    memset(dst.values, 0, sizeof dst.values);
-    src.managed.dl_tensor.device = t_device(types[i], 0);
-    WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-    dst.managed.dl_tensor.device = t_device(types[i], 0);
-    src.managed.dl_tensor.device = CPU;
-    WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-    CHECK(memcmp(src.values, dst.values, sizeof src.values) == 0);
-    EQUAL(dst.managed.dl_tensor.device.device_type, types[i]);
-  }
-}
-
 const c_row c_rows_k[] = {
     {"K01", "", k01},
     {"K04", "", k04},
@@ -342,6 +324,5 @@ const c_row c_rows_k[] = {
     {"K27", "", k27},
     {"K29", "", k29},
     {"K30", "", k30},
-    {"K31", "treated as reachable by the CPU; without a driver nothing is pending", k31},
     {NULL, "", NULL},
 };

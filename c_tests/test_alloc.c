@@ -1,4 +1,4 @@
-/* Allocating tensors. */
+/* New and wrapped tensors; the rest is section W of the catalogue. */
 #include "harness.h"
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -81,36 +81,37 @@ static void empty(void) {
   dlrs_release(out);
 }
 
-static void refuses(void) {
-  const int64_t most = INT64_MAX; /* bytes, but then there is no room for the block itself */
-  DLManagedTensorVersioned *out;
-  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
+/* Pointers that are misaligned, as the catalogue has NULL ones. */
+static void misaligned(void) {
+  char *odd = (char *)t_guard() + 2;
+  DLManagedTensorVersioned *out, **odd_out = (DLManagedTensorVersioned **)odd;
+  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL);
+  int freed = 0;
   t_watch(&prototype, sizeof prototype);
+  t_watch(&freed, sizeof freed);
   t_result(&out);
-  REJECTS(SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
-  REJECTS(SIZE_OVERFLOW, ANY, SHAPE, -1,
-          dlrs_tensor_new(&most, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &out, ERR));
   REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_new((int64_t *)((char *)t_guard() + 2), 2, F32, CPU, NULL, &out, ERR));
+          dlrs_tensor_new((int64_t *)odd, 2, F32, CPU, NULL, &out, ERR));
   REJECTS(MISALIGNED_STRUCT, 6, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, NULL,
-                          (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
+          dlrs_tensor_new(shape, 2, F32, CPU, NULL, odd_out, ERR));
   REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 2), &out, ERR));
+          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)odd, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_tensor_wrap((DLTensor *)odd, 0, t_count, &freed, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_wrap(&prototype, 0, t_count, &freed, odd_out, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
-  device.device = t_device(kDLTrn, 0);
-  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
-  t_unwatch();
-  device.device = CPU;
-  device.dtype.lanes = 0;
-  t_watch(&device, sizeof device);
-  t_result(&out);
-  REJECTS(DTYPE_LANES, 1, DTYPE_LANES, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
+  prototype.device = t_device(kDLTrn, 0);
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
+  prototype.device = CPU;
+  prototype.dtype.lanes = 0;
+  REJECTS(DTYPE_LANES, 1, DTYPE_LANES, -1, dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new_like: prototype->dtype.lanes: ", 46) == 0);
   t_unwatch();
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
+  EQUAL(dlrs_tensor_wrap(NULL, 0, NULL, NULL, &out, NULL), DLRS_NULL_ARG);
+  CHECK(out == NULL);
 }
 
 static void allocators(void) {
@@ -157,11 +158,55 @@ static void allocators(void) {
   EQUAL(source.given, 1);
 }
 
+/* Without memory: an invalid tensor is reported first, then the requested size. */
+static void starved(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  DLManagedTensorVersioned *out;
+  int64_t nbytes;
+  t_make(&good);
+  if (!inject_works()) return;
+  inject_arm(1, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 8, NULL, NULL, &out, ERR), DLRS_FLAGS);
+  bare->dtype = t_dtype(kDLFloat, 0, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_DTYPE_BITS);
+  bare->dtype = F32;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  nbytes = t_error.value;
+  bare->ndim = 0;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  bare->ndim = 2;
+  CHECK(inject_disarm());
+  CHECK(out == NULL);
+  EQUAL(nbytes - t_error.value, 4 * (int64_t)sizeof(int64_t)); /* extents and strides */
+}
+
+/* Arrays are copied; data of no elements is NULL, and its memory still released. */
+static void wraps(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  DLManagedTensorVersioned *out;
+  int freed = 0;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(bare, DLPACK_FLAG_BITMASK_READ_ONLY, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.shape != good.shape && out->dl_tensor.strides != good.strides);
+  CHECK(out->dl_tensor.data == good.values && dlrs_is_own(out) == 1);
+  dlrs_release(out);
+  EQUAL(freed, 1);
+  good.shape[0] = 0;
+  WORKS(dlrs_tensor_wrap(bare, 0, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL);
+  dlrs_release(out);
+  EQUAL(freed, 2);
+}
+
 int main(void) {
   makes();
   inside();
   empty();
-  refuses();
+  misaligned();
+  wraps();
+  starved();
   allocators();
   return t_close();
 }

@@ -45,25 +45,6 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* no source was ever taken */
 }
 
-/* Few elements of a partial byte: they take the slow path. */
-static void packed(void) {
-  uint8_t bytes[] = {0x21, 0x43, 0x65};
-  int64_t shape[] = {3}, strides[] = {2};
-  DLManagedTensorVersioned *out;
-  t_tensor src;
-  t_make(&src);
-  src.managed.dl_tensor.data = bytes;
-  src.managed.dl_tensor.ndim = 1;
-  src.managed.dl_tensor.dtype.code = kDLUInt;
-  src.managed.dl_tensor.dtype.bits = 4;
-  src.managed.dl_tensor.shape = shape;
-  src.managed.dl_tensor.strides = strides;
-  WORKS(dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
-  EQUAL(((uint8_t *)out->dl_tensor.data)[0], 0x31);
-  EQUAL(((uint8_t *)out->dl_tensor.data)[1] & 15, 5); /* the rest is not written */
-  dlrs_release(out);
-}
-
 /* Order K: larger strides stay outside, and equal ones keep their order. */
 static void order_k(void) {
   static const struct {
@@ -296,26 +277,17 @@ static void refuses(void) {
   t_watch(&dst, sizeof dst);
   t_result(&out);
   t_result(&legacy_out);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_copy(NULL, &dst.managed, NULL, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_copy(&src.managed, NULL, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_copy_desc(NULL, 0, into, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_copy_desc(from, 0, NULL, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_clone(&src.managed, CPU, NULL, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_contiguous(NULL, 'C', NULL, &out, ERR));
   REJECTS(NULL_ARG, 4, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_to_device(NULL, CPU, 0, NULL, &out, ERR));
   REJECTS(NULL_ARG, 5, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, NULL, ERR));
-  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_contiguous(&src.managed, 'X', NULL, &out, ERR));
   REJECTS(BAD_ARG, 2, ANY, -1, dlrs_contiguous(&src.managed, 0, NULL, &out, ERR));
   REJECTS(FOREIGN, 1, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, &out, ERR));
   REJECTS(FOREIGN, 1, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, &out, ERR));
-  REJECTS(BAD_ARG, 3, ANY, -1, dlrs_to_device(&src.managed, CPU, 2, NULL, &out, ERR));
   REJECTS(COPY_NEEDED, 1, ANY, -1,
           dlrs_to_device(&src.managed, t_device(kDLCUDA, 0), -1, NULL, &out, ERR));
   REJECTS(DEVICE_TYPE, ANY, ANY, -1,
           dlrs_clone(&src.managed, t_device(kDLVulkan, 0), NULL, &out, ERR));
-  REJECTS(DEVICE_TYPE, ANY, ANY, -1, dlrs_clone(&src.managed, t_device(99, 0), NULL, &out, ERR));
   REJECTS(DEVICE_ID, ANY, ANY, -1, dlrs_clone(&src.managed, t_device(kDLCPU, 1), NULL, &out, ERR));
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
   options = options_of(0, 0);
@@ -411,6 +383,14 @@ static void test_host_memory_to_cpu(void) {
         CHECK(((out->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0) == !shared);
         CHECK(out->dl_tensor.device.device_type == kDLCPU);
         CHECK(memcmp(out->dl_tensor.data, values, sizeof values) == 0);
+        if (!shared) {
+          ((float *)out->dl_tensor.data)[0] = 9;
+          WORKS(dlrs_copy(out, src, NULL, ERR)); /* the other way, and back */
+          EQUAL(values[0], 9);
+          values[0] = 1;
+          WORKS(dlrs_copy(src, out, NULL, ERR));
+          EQUAL(((float *)out->dl_tensor.data)[0], 1);
+        }
         if (own) dlrs_release(src); /* a shared tensor keeps it */
         CHECK(((float *)out->dl_tensor.data)[2] == 3);
         dlrs_release(out);
@@ -420,7 +400,6 @@ static void test_host_memory_to_cpu(void) {
 int main(void) {
   test_host_memory_to_cpu();
   copies();
-  packed();
   order_k();
   unused_strides();
   explanations();

@@ -73,9 +73,6 @@ int main(void) {
     REJECTS(BAD_ARG, 2, NONE, -1, dlrs_validate_legacy(&good.legacy, wrong[i], ERR));
     EQUAL(t_error.value, wrong[i]);
   }
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate(NULL, 0, 3, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate_managed(NULL, 3, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate_legacy(NULL, 3, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
   REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_validate_within((DLTensor *)((char *)t_guard() + 2), 0, good.values, 24, ERR));
