@@ -21,7 +21,7 @@ const c_absent c_absent_rows[] = {
     {"K20", "test_engine.c", ""},
     {"K23", "sweep.c", ""},
     {"K25", "test_engine.c", ""},
-    {"K26", "test_far.c", ""},
+    {"K26", "test_elements.c", ""},
     {"K28", "threads.c", ""},
     {"K31", "test_copy.c",
      "treated as reachable by the CPU; without a driver nothing is pending"},

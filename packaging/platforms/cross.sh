@@ -89,7 +89,6 @@ program() { # program RUNNER SOURCE
     threads) "$1" "$exe" 50 ;;
     test_small_world) "$1" "$exe" 13 ;;
     test_elements) "$1" "$exe" 200 ;;
-    test_far) "$1" "$exe" 100 ;;
     # Elsewhere the portable kernels are used, which c_tests/levels runs at full length: only the
     # order of bytes and 32 bits are new.
     test_engine) case $triple in
