@@ -155,56 +155,6 @@ static void explanations(void) {
   REJECTS(NULL_ARG, 6, ANY, -1, dlrs_copy_explain(from, 0, to, 0, NULL, NULL, 9, NULL, ERR));
 }
 
-/* The operation of each layout: the same at every level, except shuffles, which some lack. */
-static void ways(void) {
-  static const struct {
-    uint8_t bits;
-    int32_t ndim;
-    int64_t shape[3], from[3], to[3];
-    const char *name;
-  } cases[] = {
-    {32, 2, {400, 300}, {1, 400}, {300, 1}, "transpose"},
-    {32, 2, {48, 48}, {1, 48}, {48, 1}, "transpose"},
-    {24, 2, {90, 90}, {1, 90}, {90, 1}, "transpose"},
-    {8, 2, {4000, 3}, {3, -1}, {3, 1}, "shuffle"},
-    {32, 1, {3000}, {2}, {1}, "shuffle"},
-    {32, 1, {3000}, {0}, {1}, "fill"},
-    {32, 2, {500000, 25}, {50, 1}, {25, 1}, "run"},
-    {32, 2, {300, 25}, {50, 1}, {25, 1}, "run"},
-    {32, 2, {900, 500}, {600, 1}, {500, 1}, "run"},
-    {32, 2, {3, 4}, {4, 1}, {4, 1}, "run"},
-    {32, 2, {3, 4}, {1, 3}, {4, 1}, "scalar"},
-    {32, 1, {300}, {1}, {2}, "scalar"},
-    {4, 1, {300}, {2}, {1}, "bits"},
-  };
-  const dlrs_copy_options options = options_of(0, 1);
-  size_t i;
-  for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    DLTensor from, to;
-    char text[256], named[64];
-    memset(&from, 0, sizeof from);
-    from.device = CPU;
-    from.ndim = cases[i].ndim;
-    from.shape = (int64_t *)cases[i].shape;
-    from.dtype.code = kDLUInt;
-    from.dtype.bits = cases[i].bits == 24 ? 8 : cases[i].bits;
-    from.dtype.lanes = cases[i].bits == 24 ? 3 : 1;
-    to = from;
-    from.strides = (int64_t *)cases[i].from;
-    to.strides = (int64_t *)cases[i].to;
-    /* Elements are not accessed: there are none. */
-    from.data = (void *)((uintptr_t)1 << 20);
-    to.data = (void *)((uintptr_t)1 << 28);
-    WORKS(dlrs_copy_explain(&from, 0, &to, 0, &options, text, sizeof text, NULL, ERR));
-    sprintf(named, "cpu: %s", cases[i].name);
-    if (strstr(text, named) != text && strcmp(cases[i].name, "shuffle") == 0) {
-      sprintf(named, "cpu: scalar");
-    }
-    if (strstr(text, named) != text) printf("%s\n", text);
-    CHECK(strstr(text, named) == text && strstr(text, ", 1 thread, ") != NULL);
-  }
-}
-
 static int hook_calls, hook_fails;
 
 static int32_t parallel_for(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
@@ -403,7 +353,6 @@ int main(void) {
   order_k();
   unused_strides();
   explanations();
-  ways();
   older_header();
   flags();
   hooks();

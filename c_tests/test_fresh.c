@@ -1,7 +1,7 @@
 /* Properties of a new tensor: the requested alignment, the given options, and no bits of the
  * memory's previous content. */
 #include "harness.h"
-#include "random.h"
+#include "scattered.h"
 
 static t_source dirty_source;
 static dlrs_allocator dirty;
@@ -71,29 +71,6 @@ static void release(made *m) {
 
 /* ---- Unused bits ----------------------------------------------------------------------------*/
 
-/* Up to three dimensions in any order, with gaps and reversed; some are dense. */
-static void scatter(void) {
-  int64_t step = 1, behind = 0;
-  int order[3] = {0, 1, 2}, i;
-  const int ndim = (int)below(4);
-  for (i = 0; i < ndim; ++i) {
-    const int j = i + (int)below(ndim - i), kept = order[j];
-    order[j] = order[i];
-    order[i] = kept;
-  }
-  for (i = ndim - 1; i >= 0; --i) {
-    shape[order[i]] = 1 + below(6);
-    strides[order[i]] = step * (below(4) == 0 ? 2 : 1);
-    step = strides[order[i]] * shape[order[i]];
-    if (below(5) == 0) {
-      behind += strides[order[i]] * (shape[order[i]] - 1);
-      strides[order[i]] = -strides[order[i]];
-    }
-  }
-  src.dl_tensor.ndim = ndim;
-  src.dl_tensor.byte_offset = (uint64_t)(1024 + behind * 8);
-}
-
 static void bits(void) {
   static const struct {
     int code, bits, lanes;
@@ -106,7 +83,10 @@ static void bits(void) {
   for (n = 0; n < ROOM; ++n) room[n] = (unsigned char)draw();
   for (round = 0; round < 1500; ++round) {
     const int d = (int)below(sizeof dtypes / sizeof *dtypes);
-    scatter();
+    src.dl_tensor.ndim = (int32_t)below(4);
+    for (n = 0; n < 3; ++n) shape[n] = 1 + below(6);
+    scattered(src.dl_tensor.ndim, shape, dtypes[d].bits * dtypes[d].lanes, 0, ROOM, strides,
+              &src.dl_tensor.byte_offset);
     src.dl_tensor.dtype = t_dtype(dtypes[d].code, dtypes[d].bits, dtypes[d].lanes);
     dirty_source.dirt = round % 2 == 0 ? 0xA5 : 0xFF;
     for (i = 0; i < WAYS; ++i) {

@@ -657,36 +657,30 @@ static void test_queries(mt base) {
           dlrs_compact_strides(SHAPE(INT64_MAX, INT64_MAX), 2, 'C', strides, ERR));
 }
 
-/* NULL for the base and for out, in every function. */
+/* NULL for the base and for out, in every function; `out` is argument `last`. */
 static void test_null(mt base) {
   mt v = NULL;
   t_context = "NULL";
-#define NULLS(last, no_base, no_out)                           \
-  REJECTS(NULL_ARG, 1, NONE, -1, no_base), \
-      REJECTS(NULL_ARG, last, NONE, -1, no_out)
-  NULLS(4, dlrs_view_apply(NULL, NULL, 0, &v, ERR), dlrs_view_apply(base, NULL, 0, NULL, ERR));
-  NULLS(6, dlrs_view_slice(NULL, 0, 0, 1, 1, &v, ERR),
-        dlrs_view_slice(base, 0, 0, 1, 1, NULL, ERR));
-  NULLS(4, dlrs_view_select(NULL, 0, 0, &v, ERR), dlrs_view_select(base, 0, 0, NULL, ERR));
-  NULLS(5, dlrs_view_narrow(NULL, 0, 0, 1, &v, ERR), dlrs_view_narrow(base, 0, 0, 1, NULL, ERR));
-  NULLS(3, dlrs_view_flip(NULL, 0, &v, ERR), dlrs_view_flip(base, 0, NULL, ERR));
-  NULLS(5, dlrs_view_unfold(NULL, 0, 1, 1, &v, ERR), dlrs_view_unfold(base, 0, 1, 1, NULL, ERR));
-  NULLS(5, dlrs_view_diagonal(NULL, 0, 1, 0, &v, ERR),
-        dlrs_view_diagonal(base, 0, 1, 0, NULL, ERR));
-  NULLS(4, dlrs_view_permute(NULL, shape234, 3, &v, ERR),
-        dlrs_view_permute(base, shape234, 3, NULL, ERR));
-  NULLS(4, dlrs_view_transpose(NULL, 0, 1, &v, ERR), dlrs_view_transpose(base, 0, 1, NULL, ERR));
-  NULLS(3, dlrs_view_squeeze(NULL, 0, &v, ERR), dlrs_view_squeeze(base, 0, NULL, ERR));
-  NULLS(3, dlrs_view_unsqueeze(NULL, 0, &v, ERR), dlrs_view_unsqueeze(base, 0, NULL, ERR));
-  NULLS(6, dlrs_view_as_strided(NULL, shape234, shape234, 3, 0, &v, ERR),
-        dlrs_view_as_strided(base, shape234, shape234, 3, 0, NULL, ERR));
-  NULLS(4, dlrs_view_reshape(NULL, shape234, 3, &v, ERR),
-        dlrs_view_reshape(base, shape234, 3, NULL, ERR));
-  NULLS(4, dlrs_view_expand(NULL, shape234, 3, &v, ERR),
-        dlrs_view_expand(base, shape234, 3, NULL, ERR));
-  NULLS(3, dlrs_view_bitcast(NULL, F32, &v, ERR), dlrs_view_bitcast(base, F32, NULL, ERR));
-  NULLS(3, dlrs_view_lanes(NULL, 1, &v, ERR), dlrs_view_lanes(base, 1, NULL, ERR));
-  NULLS(3, dlrs_view_normalize(NULL, 0, &v, ERR), dlrs_view_normalize(base, 0, NULL, ERR));
+#define NULLS(last, function, ...)                                    \
+  REJECTS(NULL_ARG, 1, NONE, -1, function(NULL, __VA_ARGS__, &v, ERR)); \
+  REJECTS(NULL_ARG, last, NONE, -1, function(base, __VA_ARGS__, NULL, ERR))
+  NULLS(4, dlrs_view_apply, NULL, 0);
+  NULLS(6, dlrs_view_slice, 0, 0, 1, 1);
+  NULLS(4, dlrs_view_select, 0, 0);
+  NULLS(5, dlrs_view_narrow, 0, 0, 1);
+  NULLS(3, dlrs_view_flip, 0);
+  NULLS(5, dlrs_view_unfold, 0, 1, 1);
+  NULLS(5, dlrs_view_diagonal, 0, 1, 0);
+  NULLS(4, dlrs_view_permute, shape234, 3);
+  NULLS(4, dlrs_view_transpose, 0, 1);
+  NULLS(3, dlrs_view_squeeze, 0);
+  NULLS(3, dlrs_view_unsqueeze, 0);
+  NULLS(6, dlrs_view_as_strided, shape234, shape234, 3, 0);
+  NULLS(4, dlrs_view_reshape, shape234, 3);
+  NULLS(4, dlrs_view_expand, shape234, 3);
+  NULLS(3, dlrs_view_bitcast, F32);
+  NULLS(3, dlrs_view_lanes, 1);
+  NULLS(3, dlrs_view_normalize, 0);
   EQUAL(dlrs_view_flip(NULL, 0, NULL, NULL), DLRS_NULL_ARG);
   REJECTS(NULL_ARG, 1, NONE, -1, dlrs_view_read_only(NULL, &v, ERR));
   REJECTS(NULL_ARG, 2, NONE, -1, dlrs_view_read_only(base, NULL, ERR));
