@@ -22,13 +22,13 @@ typedef struct made {
   DLManagedTensor *legacy;
 } made;
 
-static int32_t m_clone(made *m) { return dlrs_clone(&src, CPU, NULL, &m->tensor, ERR); }
-static int32_t m_c(made *m) { return dlrs_contiguous(&src, 'C', NULL, &m->tensor, ERR); }
-static int32_t m_f(made *m) { return dlrs_contiguous(&src, 'F', NULL, &m->tensor, ERR); }
-static int32_t m_k(made *m) { return dlrs_contiguous(&src, 'K', NULL, &m->tensor, ERR); }
-static int32_t m_to_device(made *m) {
-  return dlrs_to_device(&src, CPU, 1, NULL, &m->tensor, ERR);
-}
+#define CALL(name, call) \
+  static int32_t name(made *m) { return (void)m, (call); }
+CALL(m_clone, dlrs_clone(&src, CPU, NULL, &m->tensor, ERR))
+CALL(m_c, dlrs_contiguous(&src, 'C', NULL, &m->tensor, ERR))
+CALL(m_f, dlrs_contiguous(&src, 'F', NULL, &m->tensor, ERR))
+CALL(m_k, dlrs_contiguous(&src, 'K', NULL, &m->tensor, ERR))
+CALL(m_to_device, dlrs_to_device(&src, CPU, 1, NULL, &m->tensor, ERR))
 static dlrs_import_options import_of(int32_t order, uint32_t align_bytes) {
   dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_LAYOUT; /* rows may start inside a byte */
@@ -214,12 +214,8 @@ static void asked(void) {
 /* ---- Members of dlrs_alloc_options, by every function that takes them ------------------------*/
 
 static dlrs_alloc_options alloc_options;
-static int32_t a_new(made *m) {
-  return dlrs_tensor_new(shape, 2, src.dl_tensor.dtype, CPU, &alloc_options, &m->tensor, ERR);
-}
-static int32_t a_like(made *m) {
-  return dlrs_tensor_new_like(&src.dl_tensor, &alloc_options, &m->tensor, ERR);
-}
+CALL(a_new, dlrs_tensor_new(shape, 2, src.dl_tensor.dtype, CPU, &alloc_options, &m->tensor, ERR))
+CALL(a_like, dlrs_tensor_new_like(&src.dl_tensor, &alloc_options, &m->tensor, ERR))
 
 static void alloc_members(void) {
   static int32_t (*const calls[])(made *) = {a_new, a_like};
@@ -267,14 +263,8 @@ static DLManagedTensorVersioned large, dst, half;
 static int64_t large_shape[2] = {WIDE, WIDE}, turned[2] = {1, WIDE}, dense[2] = {WIDE, 1};
 static float *large_values, *dst_values;
 
-static int32_t c_copy(made *m) {
-  (void)m;
-  return dlrs_copy(&large, &dst, &copy_options, ERR);
-}
-static int32_t c_desc(made *m) {
-  (void)m;
-  return dlrs_copy_desc(&large.dl_tensor, 0, &dst.dl_tensor, 0, &copy_options, ERR);
-}
+CALL(c_copy, dlrs_copy(&large, &dst, &copy_options, ERR))
+CALL(c_desc, dlrs_copy_desc(&large.dl_tensor, 0, &dst.dl_tensor, 0, &copy_options, ERR))
 static int32_t c_batch(made *m) {
   const DLManagedTensorVersioned *sources[1];
   DLManagedTensorVersioned *targets[1];
@@ -283,24 +273,15 @@ static int32_t c_batch(made *m) {
   targets[0] = &dst;
   return dlrs_copy_batch(1, sources, targets, &copy_options, NULL, ERR);
 }
-static int32_t c_cast(made *m) {
-  (void)m;
-  return dlrs_cast(&large, &half, &copy_options, ERR);
-}
+CALL(c_cast, dlrs_cast(&large, &half, &copy_options, ERR))
 static int32_t c_fill(made *m) {
   const double one = 1;
   (void)m;
   return dlrs_fill(&large, &one, t_dtype(kDLFloat, 64, 1), &copy_options, ERR);
 }
-static int32_t c_clone(made *m) {
-  return dlrs_clone(&large, CPU, &copy_options, &m->tensor, ERR);
-}
-static int32_t c_contiguous(made *m) {
-  return dlrs_contiguous(&large, 'C', &copy_options, &m->tensor, ERR);
-}
-static int32_t c_to_device(made *m) {
-  return dlrs_to_device(&large, CPU, 1, &copy_options, &m->tensor, ERR);
-}
+CALL(c_clone, dlrs_clone(&large, CPU, &copy_options, &m->tensor, ERR))
+CALL(c_contiguous, dlrs_contiguous(&large, 'C', &copy_options, &m->tensor, ERR))
+CALL(c_to_device, dlrs_to_device(&large, CPU, 1, &copy_options, &m->tensor, ERR))
 static int32_t c_import(made *m) {
   dlrs_import_options options = import_of('C', 0);
   DLManagedTensorVersioned *taken = &large;
