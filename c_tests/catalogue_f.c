@@ -203,15 +203,15 @@ static void f25(void) {
 }
 
 const c_row c_rows_f[] = {
-    {"F01", "", f01},
-    {"F02", "a silent no-op", f02},
-    {"F03", "", f03},
-    {"F05", "", f05},
-    {"F10", "", f10},
-    {"F11", "ignored, in a callback before the free and in free_fn", f11},
-    {"F12", "last in, first out; a NULL callback is refused when it is attached", f12},
-    {"F23", "", f23},
-    {"F24", "", f24},
+    {"F01", "releasing NULL does nothing", f01},
+    {"F02", "without a deleter a release is a silent no-op", f02},
+    {"F03", "a struct of another major version is freed by its deleter", f03},
+    {"F05", "any two releases are of one reference each, by whatever function", f05},
+    {"F10", "a callback may do everything with other tensors", f10},
+    {"F11", "a release within the own callback is ignored", f11},
+    {"F12", "callbacks run last in, first out; NULL is refused when it is attached", f12},
+    {"F23", "the library does not need manager_ctx", f23},
+    {"F24", "what a consumer writes into the struct does not reach the release", f24},
     {"F25", "release calls the deleter that stands in the struct", f25},
-    {NULL, "", NULL},
+    {NULL, NULL, NULL},
 };

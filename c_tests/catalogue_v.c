@@ -278,16 +278,17 @@ static void v51(void) {
 }
 
 const c_row c_rows_v[] = {
-    {"V01", "", v01},
-    {"V02", "", v02},
-    {"V03", "any struct_size: only that many bytes are written, 0 to 4 write nothing", v03},
-    {"V04", "", v04},
+    {"V01", "a NULL tensor is refused, with and without an error struct", v01},
+    {"V02", "a misaligned struct is refused and not read", v02},
+    {"V03", "of an error struct only struct_size bytes are written; 0 to 4 write nothing", v03},
+    {"V04", "of another major version only the known part is read", v04},
     {"V08", "padding on a type of whole bytes is ignored", v51},
-    {"V41", "the question answers 0 or 1; an import that demands alignment refuses", v41},
-    {"V42", "BAD_ARG; 0 in an options struct is the default", v42},
-    {"V47", "", v47},
-    {"V51", "", v51},
+    {"V41", "the question of alignment answers 0 or 1; an import that demands it refuses", v41},
+    {"V42", "an alignment that is no power of two is refused; 0 in an options struct is the default",
+     v42},
+    {"V47", "every code and number of bits is judged as the list says", v47},
+    {"V51", "sizes of packed and padded elements are rounded up", v51},
     {"V53", "sizes are computed in 128 bits: only what no address space holds is refused", v51},
-    {"V60", "", v60},
-    {NULL, "", NULL},
+    {"V60", "a tensor that leaves its memory at either end is refused", v60},
+    {NULL, NULL, NULL},
 };
