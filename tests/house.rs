@@ -146,9 +146,9 @@ fn every_export_is_called_and_null_tested_from_c() {
             + parameters.matches("*mut").count()
             > usize::from(parameters.contains("error: *mut"));
         // Or it is in a row of NULLS, a macro that makes such calls.
-        let in_row = tests.lines().any(|line| {
-            line.trim().starts_with("NULLS(") && line.contains(&format!(", {name}, "))
-        });
+        let in_row = tests
+            .lines()
+            .any(|line| line.trim().starts_with("NULLS(") && line.contains(&format!(", {name}, ")));
         let with_null = in_row
             || calls.iter().any(|call| {
                 let arguments = call.split(';').next().unwrap_or("");
