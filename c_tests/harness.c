@@ -381,7 +381,9 @@ static void take(void *context, void *data, uint64_t nbytes, uint64_t align_byte
 }
 
 dlrs_allocator t_allocator(t_source *source) {
-  dlrs_allocator allocator = DLRS_INIT(dlrs_allocator);
+  dlrs_allocator allocator;
+  memset(&allocator, 0, sizeof allocator); /* the padding too, which tests compare */
+  allocator.struct_size = sizeof allocator;
   allocator.context = source;
   allocator.alloc = give;
   allocator.free = take;
