@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* A row as code: several calls, or a choice that the catalogue leaves open. */
+/* A row as code: several calls. */
 typedef struct c_row {
   const char *id;
-  const char *choice; /* the choice where the catalogue offers one, else "" */
+  const char *what; /* must be so: a sentence */
   void (*run)(void);
 } c_row;
 

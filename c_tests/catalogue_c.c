@@ -13,21 +13,20 @@ static void c01(void) {
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
   t_result(&legacy_out);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&no_legacy, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(&none, 0, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_import_take(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_import_take(&none, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_import_take(&versioned, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(&no_legacy, 0, &out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(&none, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_import_take(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_import_take(&none, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_import_take(&versioned, NULL, NULL, ERR));
   /* The variable with the input cannot receive the result; it keeps the input. */
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
-          dlrs_import_take(&versioned, NULL, &versioned, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_import_take(&versioned, NULL, &versioned, ERR));
+  REJECTS(BAD_ARG, 3, NONE, -1,
           dlrs_to_legacy_take(&versioned, 0, (DLManagedTensor **)(void *)&versioned, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
+  REJECTS(BAD_ARG, 3, NONE, -1,
           dlrs_from_legacy_take(&legacy, 0, (DLManagedTensorVersioned **)(void *)&legacy, ERR));
 }
 
@@ -42,7 +41,7 @@ static void c02(void) {
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_result(&legacy_out);
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1,
+  REJECTS(VERSION, 1, VERSION, -1,
           dlrs_to_legacy_take(&versioned, DLRS_LEGACY_DROP, &legacy_out, ERR));
   dlrs_release(versioned);
   EQUAL(t_deleted, deleted + 1);
@@ -81,10 +80,9 @@ static void c05(void) {
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_result(&out);
-  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1,
-          dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, 3, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, -1, &out, ERR));
+  REJECTS(READ_ONLY, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, 3, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_to_legacy_take(&versioned, -1, &out, ERR));
   t_unwatch();
   WORKS(dlrs_to_legacy_take(&versioned, DLRS_LEGACY_DROP, &out, ERR));
   CHECK(out->dl_tensor.data == good.values);
@@ -113,13 +111,11 @@ static void c06(void) {
   for (policy = DLRS_LEGACY_REFUSE; policy <= DLRS_LEGACY_COPY; ++policy) {
     for (i = 0; i < 3; ++i) {
       good.managed.flags = unknown[i];
-      REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
-              dlrs_to_legacy_take(&versioned, policy, &out, ERR));
+      REJECTS(FLAGS, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, policy, &out, ERR));
     }
     good.managed.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     good.managed.dl_tensor.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
-    REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
-            dlrs_to_legacy_take(&versioned, policy, &out, ERR));
+    REJECTS(FLAGS, 1, FLAGS, -1, dlrs_to_legacy_take(&versioned, policy, &out, ERR));
   }
   t_unwatch();
   good.managed.dl_tensor.dtype = F32; /* whole bytes: the padding flag has no effect */
@@ -150,7 +146,7 @@ static void c08(void) {
   t_watch(&good, sizeof good);
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
-  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_from_legacy_take(&legacy, 8, &out, ERR));
+  REJECTS(FLAGS, 1, FLAGS, -1, dlrs_from_legacy_take(&legacy, 8, &out, ERR));
 }
 
 static int same(const DLTensor *a, const DLTensor *b) {
@@ -267,12 +263,11 @@ static void c14(void) {
   dlrs_release(out);
   t_result(&out);
   t_result(&legacy_out);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_from_legacy_take(&legacy, 0, &out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(&legacy, 0, &out, ERR));
   versioned = &good.managed;
   WORKS(dlrs_to_legacy_take(&versioned, 0, &legacy, ERR));
   dlrs_release_legacy(legacy);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
-          dlrs_to_legacy_take(&versioned, 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(&versioned, 0, &legacy_out, ERR));
 }
 
 static void c16(void) {
@@ -298,8 +293,7 @@ static void c16(void) {
   versioned = &good.managed;
   t_watch(&versioned, sizeof versioned);
   t_result(&out);
-  REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1,
-          dlrs_import_take(&versioned, NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 1, DEVICE_TYPE, -1, dlrs_import_take(&versioned, NULL, &out, ERR));
 }
 
 static void c19(void) {
@@ -312,8 +306,7 @@ static void c19(void) {
   t_watch(&good, sizeof good);
   t_watch(&confused, sizeof confused);
   t_result(&out);
-  REFUSED(DLRS_DTYPE_BITS, 1, DLRS_FIELD_NONE, -1,
-          dlrs_from_legacy_take(&confused, 0, &out, ERR));
+  REJECTS(DTYPE_BITS, 1, NONE, -1, dlrs_from_legacy_take(&confused, 0, &out, ERR));
 }
 
 static void c20(void) {
@@ -338,22 +331,22 @@ static void c20(void) {
 }
 
 const c_row c_rows_c[] = {
-    {"C01", "", c01},
-    {"C02", "", c02},
-    {"C03", "", c03},
-    {"C04", "", c03},
-    {"C05", "refuse, drop or copy, as the caller's policy says", c05},
-    {"C06", "always refused, whatever the policy; padding on whole bytes says nothing", c06},
-    {"C07", "", c06},
-    {"C08", "flags come from the argument; there is no default", c08},
-    {"C09", "", c09},
-    {"C10", "", c09},
-    {"C11", "", c11},
-    {"C12", "", c11},
-    {"C13", "", c13},
-    {"C14", "", c14},
-    {"C16", "conversion checks the struct level, an import the level asked for", c16},
-    {"C19", "refused where the misread members are implausible, else undetectable", c19},
-    {"C20", "", c20},
-    {NULL, "", NULL},
+    {"C01", "NULL is refused, and so is the input as the place of the result", c01},
+    {"C02", "a struct of another major version is refused, and still released", c02},
+    {"C03", "a legacy struct without a deleter is converted", c03},
+    {"C04", "a versioned struct without a deleter is converted", c03},
+    {"C05", "read-only data is refused, dropped or copied, as the policy says", c05},
+    {"C06", "unknown flags are refused by every policy; padding on whole bytes says nothing", c06},
+    {"C07", "IS_COPIED is lost in a legacy struct", c06},
+    {"C08", "flags of a legacy struct come from the argument; there is no default", c08},
+    {"C09", "there and back again nothing has changed", c09},
+    {"C10", "back and there again nothing has changed", c09},
+    {"C11", "NULL strides become compact ones", c11},
+    {"C12", "no dimensions have no arrays", c11},
+    {"C13", "a deleter may free its context, or the struct itself", c13},
+    {"C14", "what was taken is NULL, and refused the next time", c14},
+    {"C16", "a conversion checks the struct level, an import the level asked for", c16},
+    {"C19", "a struct of the other kind is refused where its misread members are implausible", c19},
+    {"C20", "data of a device is not read", c20},
+    {NULL, NULL, NULL},
 };

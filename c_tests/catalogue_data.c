@@ -155,9 +155,8 @@ static void query(const v_row *row) {
   if (row->at_layout != DLRS_OK) {
     ANSWERS(row->at_layout, 1, dlrs_is_aligned(bare, 64, &answer, ERR));
   } else if (is_opaque(row)) {
-    REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
-            dlrs_is_aligned(bare, 64, &answer, ERR));
-    REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
+    REJECTS(UNSUPPORTED, 1, DEVICE_TYPE, -1, dlrs_is_aligned(bare, 64, &answer, ERR));
+    REJECTS(UNSUPPORTED, 1, DEVICE_TYPE, -1,
             dlrs_validate_within(bare, row->flags, NULL, UINT64_MAX, ERR));
     WORKS(dlrs_nbytes(bare, row->flags, &nbytes, ERR));
   } else {
@@ -205,9 +204,7 @@ static void take(const v_row *row) {
   int32_t wrapped = row->at_layout != DLRS_OK ? row->at_layout : flags_fault;
   int32_t strict = taken(row);
   int freed = 0;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_STRUCT;
   t_result(&out);
   ANSWERS(wrapped, ANY, dlrs_tensor_wrap(&bad.managed.dl_tensor, row->flags, t_count, &freed,

@@ -140,8 +140,7 @@ static void f12(void) {
   WORKS(dlrs_attach(out, logs, text("A"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("x"), DLRS_AFTER_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("B"), DLRS_BEFORE_FREE, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1,
-          dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("C"), DLRS_BEFORE_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("y"), DLRS_AFTER_FREE, ERR));
   WORKS(dlrs_attach(out, logs, text("D"), DLRS_BEFORE_FREE, ERR));
@@ -196,7 +195,7 @@ static void f25(void) {
   /* A tensor with another deleter is foreign: it is not shared, and freed through its deleter. */
   EQUAL(dlrs_is_own(out), 0);
   t_result(&more);
-  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_retain(out, &more, ERR));
+  REJECTS(FOREIGN, 1, NONE, -1, dlrs_retain(out, &more, ERR));
   own_deleter_ran = NULL;
   dlrs_release(out);
   CHECK(own_deleter_ran == out);
@@ -204,15 +203,15 @@ static void f25(void) {
 }
 
 const c_row c_rows_f[] = {
-    {"F01", "", f01},
-    {"F02", "a silent no-op", f02},
-    {"F03", "", f03},
-    {"F05", "", f05},
-    {"F10", "", f10},
-    {"F11", "ignored, in a callback before the free and in free_fn", f11},
-    {"F12", "last in, first out; a NULL callback is refused when it is attached", f12},
-    {"F23", "", f23},
-    {"F24", "", f24},
+    {"F01", "releasing NULL does nothing", f01},
+    {"F02", "without a deleter a release is a silent no-op", f02},
+    {"F03", "a struct of another major version is freed by its deleter", f03},
+    {"F05", "any two releases are of one reference each, by whatever function", f05},
+    {"F10", "a callback may do everything with other tensors", f10},
+    {"F11", "a release within the own callback is ignored", f11},
+    {"F12", "callbacks run last in, first out; NULL is refused when it is attached", f12},
+    {"F23", "the library does not need manager_ctx", f23},
+    {"F24", "what a consumer writes into the struct does not reach the release", f24},
     {"F25", "release calls the deleter that stands in the struct", f25},
-    {NULL, "", NULL},
+    {NULL, NULL, NULL},
 };

@@ -39,9 +39,9 @@ static void dtype_cases(const p_case *rows, size_t count) {
 
 static void p01(void) {
   DLDataType dtype;
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_dtype_parse(NULL, 0, &dtype, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_dtype_parse(NULL, 7, &dtype, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_dtype_parse("float32", 7, NULL, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_dtype_parse(NULL, 0, &dtype, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_dtype_parse(NULL, 7, &dtype, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_dtype_parse("float32", 7, NULL, ERR));
 }
 
 static void p02(void) {
@@ -60,9 +60,9 @@ static void p03(void) {
   static const p_case rows[] = {FAILS("", PARSE, 0), FAILS(" ", PARSE, 0)};
   DLDataType dtype;
   dtype_cases(rows, COUNT(rows));
-  REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("\0", 1, &dtype, ERR));
+  REJECTS(PARSE, 1, ANY, -1, dlrs_dtype_parse("\0", 1, &dtype, ERR));
   EQUAL(t_error.value, 0);
-  REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("float32\0x", 9, &dtype, ERR));
+  REJECTS(PARSE, 1, ANY, -1, dlrs_dtype_parse("float32\0x", 9, &dtype, ERR));
   EQUAL(t_error.value, 7);
   CHECK(strstr(t_error.message, "\\x00") != NULL);
 }
@@ -140,10 +140,10 @@ static void p09(void) {
   dtype_cases(rows, COUNT(rows));
   memset(text, '9', many);
   memcpy(text, "float", 5);
-  REFUSED(DLRS_DTYPE_BITS, 1, ANY, -1, dlrs_dtype_parse(text, many, &dtype, ERR));
+  REJECTS(DTYPE_BITS, 1, ANY, -1, dlrs_dtype_parse(text, many, &dtype, ERR));
   EQUAL(t_error.value, INT64_MAX);
   memset(text, 0xC3, many);
-  REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse(text, many, &dtype, ERR));
+  REJECTS(PARSE, 1, ANY, -1, dlrs_dtype_parse(text, many, &dtype, ERR));
   for (n = 0; t_error.message[n] != '\0'; ++n) shown += strncmp(t_error.message + n, "\\xc3", 4) == 0;
   CHECK(shown > 0 && shown <= 32);
   free(text);
@@ -176,15 +176,14 @@ static void p12(void) {
   WORKS(dlrs_device_format(device, NULL, 0, &nbytes, ERR));
   EQUAL(nbytes, 10);
   WORKS(dlrs_dtype_format(dtype, NULL, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_dtype_format(dtype, NULL, 8, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_device_format(device, NULL, 8, &nbytes, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_dtype_format(dtype, NULL, 8, &nbytes, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_device_format(device, NULL, 8, &nbytes, ERR));
   for (capacity = 0; capacity <= 12; ++capacity) {
     char *end = (char *)t_before_guard(capacity);
     memset(end, '#', capacity);
     nbytes = 0;
     if (capacity < 9) {
-      REFUSED(DLRS_BUF_SMALL, 3, DLRS_FIELD_NONE, -1,
-              dlrs_dtype_format(dtype, end, capacity, &nbytes, ERR));
+      REJECTS(BUF_SMALL, 3, NONE, -1, dlrs_dtype_format(dtype, end, capacity, &nbytes, ERR));
       EQUAL(t_error.limit, 9);
     } else {
       WORKS(dlrs_dtype_format(dtype, end, capacity, &nbytes, ERR));
@@ -219,28 +218,25 @@ static void p15(void) {
   char buffer[16];
   size_t i, nbytes = 0;
   for (i = 0; i < COUNT(huge); ++i) {
-    REFUSED(DLRS_BAD_ARG, ANY, DLRS_FIELD_NONE, -1,
-            dlrs_dtype_parse("float32", huge[i], &dtype, ERR));
-    REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
-            dlrs_dtype_format(F32, buffer, huge[i], &nbytes, ERR));
-    REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1,
-            dlrs_device_format(CPU, buffer, huge[i], &nbytes, ERR));
+    REJECTS(BAD_ARG, ANY, NONE, -1, dlrs_dtype_parse("float32", huge[i], &dtype, ERR));
+    REJECTS(BAD_ARG, 3, NONE, -1, dlrs_dtype_format(F32, buffer, huge[i], &nbytes, ERR));
+    REJECTS(BAD_ARG, 3, NONE, -1, dlrs_device_format(CPU, buffer, huge[i], &nbytes, ERR));
   }
 }
 
 const c_row c_rows_p[] = {
-    {"P01", "", p01},
-    {"P02", "", p02},
-    {"P03", "", p03},
-    {"P04", "one answer each, in the table", p04},
-    {"P05", "", p05},
-    {"P06", "", p06},
-    {"P07", "", p07},
-    {"P08", "names to the letter; no aliases", p08},
-    {"P09", "", p09},
-    {"P11", "", p11},
-    {"P12", "", p12},
+    {"P01", "NULL is refused", p01},
+    {"P02", "only so many bytes of a name are read", p02},
+    {"P03", "empty names, blanks and NUL are refused, at their place", p03},
+    {"P04", "names have one spelling", p04},
+    {"P05", "numbers that are too large are named", p05},
+    {"P06", "what follows a name is refused, at its place", p06},
+    {"P07", "the name of every dtype reads back", p07},
+    {"P08", "names are taken to the letter; there are no aliases", p08},
+    {"P09", "bytes that are no text are refused and shown as numbers", p09},
+    {"P11", "the locale does not matter", p11},
+    {"P12", "a buffer of any size is filled, ended and never left", p12},
     {"P13", "unknown types have a name too, and it reads back", p13},
-    {"P15", "", p15},
-    {NULL, "", NULL},
+    {"P15", "sizes beyond the address space are refused", p15},
+    {NULL, NULL, NULL},
 };

@@ -85,7 +85,7 @@ static void s07(void) {
 }
 
 const c_row c_rows_s[] = {
-    {"S06", "", s06},
-    {"S07", "an error that names the struct and the function for it", s07},
+    {"S06", "whole bytes are never said to be padded", s06},
+    {"S07", "a struct of the other kind gives an error that names it and the function for it", s07},
     {NULL, NULL, NULL},
 };

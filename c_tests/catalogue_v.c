@@ -5,12 +5,10 @@ static void v01(void) {
   t_tensor good;
   int64_t numel = 77;
   t_make(&good);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
-          dlrs_validate_managed(NULL, DLRS_LEVEL_STRICT, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
-          dlrs_validate_legacy(NULL, DLRS_LEVEL_STRICT, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_numel(NULL, &numel, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_validate_managed(NULL, DLRS_LEVEL_STRICT, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_validate_legacy(NULL, DLRS_LEVEL_STRICT, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_numel(NULL, &numel, ERR));
   EQUAL(dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, NULL), DLRS_NULL_ARG);
   EQUAL(dlrs_validate_managed(NULL, 0, NULL), DLRS_NULL_ARG);
   EQUAL(dlrs_validate(&good.managed.dl_tensor, 0, DLRS_LEVEL_STRICT, NULL), DLRS_OK);
@@ -25,15 +23,11 @@ static void v02(void) {
   DLManagedTensorVersioned *taken = (DLManagedTensorVersioned *)(guard + 2), *out;
   t_result(&out);
   t_watch(&taken, sizeof taken);
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
-          dlrs_validate(bare, 0, DLRS_LEVEL_STRUCT, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
-          dlrs_validate_managed(versioned, DLRS_LEVEL_STRUCT, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
-          dlrs_clone(versioned, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
-          dlrs_import_take(&taken, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1, dlrs_retain(taken, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1, dlrs_validate(bare, 0, DLRS_LEVEL_STRUCT, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1, dlrs_validate_managed(versioned, DLRS_LEVEL_STRUCT, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1, dlrs_clone(versioned, CPU, NULL, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1, dlrs_import_take(&taken, NULL, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1, dlrs_retain(taken, &out, ERR));
 }
 
 /* An error struct of `size` bytes gets exactly its first `size` bytes written. */
@@ -125,13 +119,11 @@ static void v41(void) {
   t_tensor good;
   DLTensor *tensor = &good.managed.dl_tensor;
   DLManagedTensorVersioned *taken, *out;
-  dlrs_import_options options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   int32_t aligned = 77;
   char *memory = (char *)t_behind_guard(4096); /* page aligned */
   t_make(&good);
   tensor->data = memory;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.copy = -1;
   options.align_bytes = 64;
   WORKS(dlrs_is_aligned(tensor, 256, &aligned, ERR));
@@ -156,9 +148,9 @@ static void v41(void) {
   t_watch(&good, sizeof good);
   t_watch(&taken, sizeof taken);
   t_result(&out);
-  REFUSED(DLRS_MISALIGNED, 1, DLRS_FIELD_DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  REJECTS(MISALIGNED, 1, DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
   options.align_bytes = 256;
-  REFUSED(DLRS_MISALIGNED, 1, DLRS_FIELD_DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  REJECTS(MISALIGNED, 1, DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
   t_unwatch();
   options.copy = 0; /* a copy is aligned */
   WORKS(dlrs_import_take(&taken, &options, &out, ERR));
@@ -170,31 +162,25 @@ static void v42(void) {
   static const uint64_t wrong[] = {3, 24, 2147483648u, 4294967296u, UINT64_MAX};
   t_tensor good;
   DLManagedTensorVersioned *taken = &good.managed, *out;
-  dlrs_alloc_options alloc;
-  dlrs_import_options import;
+  dlrs_alloc_options alloc = DLRS_INIT(dlrs_alloc_options);
+  dlrs_import_options import = DLRS_INIT(dlrs_import_options);
   int32_t aligned = 77;
   size_t i;
   t_make(&good);
-  memset(&alloc, 0, sizeof alloc);
-  alloc.struct_size = sizeof alloc;
-  memset(&import, 0, sizeof import);
-  import.struct_size = sizeof import;
   t_watch(&good, sizeof good);
   t_watch(&taken, sizeof taken);
   t_watch(&aligned, sizeof aligned);
   t_result(&out);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
-          dlrs_is_aligned(&good.managed.dl_tensor, 0, &aligned, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_is_aligned(&good.managed.dl_tensor, 0, &aligned, ERR));
   for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
+    REJECTS(BAD_ARG, 2, NONE, -1,
             dlrs_is_aligned(&good.managed.dl_tensor, wrong[i], &aligned, ERR));
     alloc.align_bytes = (uint32_t)wrong[i];
     import.align_bytes = (uint32_t)wrong[i];
     if (alloc.align_bytes == 0) continue; /* 0 is the default in an options struct */
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1,
+    REJECTS(BAD_ARG, 2, OPTION, -1,
             dlrs_tensor_new_like(&good.managed.dl_tensor, &alloc, &out, ERR));
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1,
-            dlrs_import_take(&taken, &import, &out, ERR));
+    REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&taken, &import, &out, ERR));
   }
 }
 
@@ -207,27 +193,21 @@ static void v60(void) {
   t_watch(shape, sizeof shape);
   /* 4 elements, stride 2: bytes 0..28 from `base`. */
   WORKS(dlrs_validate_within(&tensor, 0, base, 28, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(&tensor, 0, base, 27, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(&tensor, 0, base, 27, ERR));
   EQUAL(t_error.value, 28);
   EQUAL(t_error.limit, 27);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
   EQUAL(t_error.value, -1);
   t_unwatch();
   strides[0] = -2;
   tensor.byte_offset = 24; /* the low end is at `base` again */
   t_watch(&tensor, sizeof tensor);
   WORKS(dlrs_validate_within(&tensor, 0, base, 28, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
   EQUAL(t_error.value, -1);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(&tensor, 0, base, 27, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
-          dlrs_validate_within(&tensor, 0, base, UINT64_MAX, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
-          dlrs_validate_within(&tensor, 0, (void *)UINTPTR_MAX, 2, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(&tensor, 0, base, 27, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(&tensor, 0, base, UINT64_MAX, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(&tensor, 0, (void *)UINTPTR_MAX, 2, ERR));
   t_unwatch();
   shape[0] = 0; /* no elements: within any range, even an empty one */
   WORKS(dlrs_validate_within(&tensor, 0, NULL, 0, ERR));
@@ -298,16 +278,17 @@ static void v51(void) {
 }
 
 const c_row c_rows_v[] = {
-    {"V01", "", v01},
-    {"V02", "", v02},
-    {"V03", "any struct_size: only that many bytes are written, 0 to 4 write nothing", v03},
-    {"V04", "", v04},
+    {"V01", "a NULL tensor is refused, with and without an error struct", v01},
+    {"V02", "a misaligned struct is refused and not read", v02},
+    {"V03", "of an error struct only struct_size bytes are written; 0 to 4 write nothing", v03},
+    {"V04", "of another major version only the known part is read", v04},
     {"V08", "padding on a type of whole bytes is ignored", v51},
-    {"V41", "the question answers 0 or 1; an import that demands alignment refuses", v41},
-    {"V42", "BAD_ARG; 0 in an options struct is the default", v42},
-    {"V47", "", v47},
-    {"V51", "", v51},
+    {"V41", "the question of alignment answers 0 or 1; an import that demands it refuses", v41},
+    {"V42", "an alignment that is no power of two is refused; 0 in an options struct is the default",
+     v42},
+    {"V47", "every code and number of bits is judged as the list says", v47},
+    {"V51", "sizes of packed and padded elements are rounded up", v51},
     {"V53", "sizes are computed in 128 bits: only what no address space holds is refused", v51},
-    {"V60", "", v60},
-    {NULL, "", NULL},
+    {"V60", "a tensor that leaves its memory at either end is refused", v60},
+    {NULL, NULL, NULL},
 };

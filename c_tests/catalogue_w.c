@@ -4,9 +4,7 @@
 #include "catalogue.h"
 
 static dlrs_alloc_options options_of(uint32_t align_bytes) {
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.align_bytes = align_bytes;
   return options;
 }
@@ -15,11 +13,9 @@ static void w01(void) {
   t_tensor good;
   t_make(&good);
   long calls = inject_calls();
-  REFUSED(DLRS_NULL_ARG, 6, DLRS_FIELD_NONE, -1,
-          dlrs_tensor_new(good.shape, 2, F32, CPU, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1,
-          dlrs_tensor_new_like(&good.managed.dl_tensor, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_NONE, -1,
+  REJECTS(NULL_ARG, 6, NONE, -1, dlrs_tensor_new(good.shape, 2, F32, CPU, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_tensor_new_like(&good.managed.dl_tensor, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 5, NONE, -1,
           dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, NULL, NULL, ERR));
   EQUAL(inject_calls(), calls);
 }
@@ -28,17 +24,12 @@ static void w02(void) {
   int64_t shape[65] = {2, -3}, huge[2] = {INT64_MAX, INT64_MAX};
   DLManagedTensorVersioned *out;
   t_result(&out);
-  REFUSED(DLRS_SHAPE_NULL, 1, DLRS_FIELD_NONE, -1,
-          dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 1,
-          dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
+  REJECTS(SHAPE_NULL, 1, NONE, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
+  REJECTS(SHAPE_NEG, 1, SHAPE, 1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new: shape[1]: extent is negative", 45) == 0);
-  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, 1,
-          dlrs_tensor_new(huge, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_NDIM, 2, DLRS_FIELD_NONE, -1,
-          dlrs_tensor_new(shape, 65, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_NDIM, 2, DLRS_FIELD_NONE, -1,
-          dlrs_tensor_new(shape, INT_MIN, F32, CPU, NULL, &out, ERR));
+  REJECTS(SIZE_OVERFLOW, 1, SHAPE, 1, dlrs_tensor_new(huge, 2, F32, CPU, NULL, &out, ERR));
+  REJECTS(NDIM, 2, NONE, -1, dlrs_tensor_new(shape, 65, F32, CPU, NULL, &out, ERR));
+  REJECTS(NDIM, 2, NONE, -1, dlrs_tensor_new(shape, INT_MIN, F32, CPU, NULL, &out, ERR));
   WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &out, ERR));
   dlrs_release(out);
 }
@@ -59,7 +50,7 @@ static void w03(void) {
     CHECK(status == DLRS_SIZE_OVERFLOW || status == DLRS_NOMEM);
   }
   shape[0] = (int64_t)1 << 58; /* 2^64 - 64 bytes: wraps with padding for alignment */
-  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
+  REJECTS(SIZE_OVERFLOW, ANY, SHAPE, -1,
           dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 64, 8), CPU, NULL, &out, ERR));
   shape[0] = (int64_t)1 << 62;
   REFUSED(sizeof(void *) == 4 ? DLRS_SIZE_OVERFLOW : DLRS_NOMEM, ANY, ANY, -1,
@@ -75,8 +66,7 @@ static void w04(void) {
   t_result(&out);
   for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
     options.align_bytes = wrong[i];
-    REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_OPTION, -1,
-            dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+    REJECTS(BAD_ARG, 5, OPTION, -1, dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
   }
   for (i = 0; i <= 20; ++i) {
     options.align_bytes = 1u << i;
@@ -120,17 +110,17 @@ static void w07(void) {
   DLManagedTensorVersioned *out;
   long calls = inject_calls();
   t_result(&out);
-  REFUSED(DLRS_DTYPE_CODE, 3, DLRS_FIELD_DTYPE_CODE, -1,
+  REJECTS(DTYPE_CODE, 3, DTYPE_CODE, -1,
           dlrs_tensor_new(shape, 1, t_dtype(22, 32, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DTYPE_BITS, 3, DLRS_FIELD_DTYPE_BITS, -1,
+  REJECTS(DTYPE_BITS, 3, DTYPE_BITS, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 31, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,
+  REJECTS(DTYPE_LANES, 3, DTYPE_LANES, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 32, 0), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,
+  REJECTS(DEVICE_TYPE, 4, DEVICE_TYPE, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(99, 0), NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_ID, 4, DLRS_FIELD_DEVICE_ID, -1,
+  REJECTS(DEVICE_ID, 4, DEVICE_ID, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(kDLCPU, 1), NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,
+  REJECTS(DEVICE_TYPE, 4, DEVICE_TYPE, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(kDLVulkan, 0), NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new: device.device_type: ", 37) == 0);
   EQUAL(inject_calls(), calls);
@@ -149,10 +139,9 @@ static void w08(void) {
   t_result(&out);
   for (i = 0; i < sizeof bits / sizeof *bits; ++i) {
     options.flags = (uint64_t)1 << bits[i];
-    REFUSED(DLRS_FLAGS, 5, DLRS_FIELD_FLAGS, -1,
-            dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+    REJECTS(FLAGS, 5, FLAGS, -1, dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
     if (bits[i] < 3) continue;
-    REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1,
+    REJECTS(FLAGS, 2, FLAGS, -1,
             dlrs_tensor_wrap(&good.managed.dl_tensor, options.flags, t_count, &freed, &out, ERR));
   }
 }
@@ -176,14 +165,14 @@ static void w10(void) {
   t_watch(&good, sizeof good);
   t_watch(&freed, sizeof freed);
   t_result(&out);
-  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 0,
+  REJECTS(SHAPE_NEG, 1, SHAPE, 0,
           dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &out, ERR));
   inject_arm(1, 0);
   t_unwatch();
   good.shape[0] = 2;
   t_result(&out);
   if (inject_works()) {
-    REFUSED(DLRS_NOMEM, ANY, ANY, -1,
+    REJECTS(NOMEM, ANY, ANY, -1,
             dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &out, ERR));
   }
   inject_disarm();
@@ -246,8 +235,7 @@ static void w14(void) {
   WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, DLPACK_FLAG_BITMASK_READ_ONLY, NULL, NULL, &out,
                          ERR));
   t_result(&legacy);
-  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1,
-          dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
+  REJECTS(READ_ONLY, 1, FLAGS, -1, dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
   dlrs_release(out);
 }
 
@@ -264,82 +252,42 @@ static void w16(void) {
   dlrs_release(out);
 }
 
-/* An allocator that misbehaves in a selected way. */
-static struct {
-  int gives_null, gives_odd, freed;
-  uint64_t nbytes, align_bytes;
-  DLDevice device;
-  void *block, *given;
-} pool;
-
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)context;
-  if (pool.gives_null) return NULL;
-  pool.nbytes = nbytes;
-  pool.align_bytes = align_bytes;
-  pool.device = device;
-  pool.block = malloc((size_t)(nbytes + align_bytes + 1));
-  pool.given = (char *)pool.block + align_bytes - (uintptr_t)pool.block % align_bytes;
-  if (pool.gives_odd) pool.given = (char *)pool.given + 1;
-  return pool.given;
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  CHECK(context == &pool && data == pool.given && nbytes == pool.nbytes);
-  CHECK(align_bytes == pool.align_bytes && device.device_type == pool.device.device_type);
-  CHECK(device.device_id == pool.device.device_id);
-  ++pool.freed;
-  free(pool.block);
-}
-
-static dlrs_allocator pool_allocator(void) {
-  dlrs_allocator allocator;
-  memset(&allocator, 0, sizeof allocator);
-  allocator.struct_size = sizeof allocator;
-  allocator.context = &pool;
-  allocator.alloc = pool_alloc;
-  allocator.free = pool_free;
-  memset(&pool, 0, sizeof pool);
-  return allocator;
-}
-
 static void w17(void) {
   int64_t shape[2] = {2, 3};
   DLManagedTensorVersioned *out;
-  dlrs_allocator allocator = pool_allocator(), broken = pool_allocator();
+  t_source pool = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator allocator = t_allocator(&pool), broken = allocator;
   dlrs_alloc_options options = options_of(64);
   options.allocator = &allocator;
   t_result(&out);
   pool.gives_null = 1;
-  REFUSED(DLRS_NOMEM, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 0);
+  REJECTS(NOMEM, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  EQUAL(pool.taken, 0);
   pool.gives_null = 0;
   pool.gives_odd = 1;
-  REFUSED(DLRS_MISALIGNED, ANY, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 1);
+  REJECTS(MISALIGNED, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  EQUAL(pool.taken, 1);
   pool.gives_odd = 0;
   options.allocator = &broken;
   broken.free = NULL;
-  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_OPTION, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  REJECTS(NULL_ARG, 5, OPTION, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
   broken = allocator;
   broken.alloc = NULL;
-  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_OPTION, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  REJECTS(NULL_ARG, 5, OPTION, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
   broken = allocator;
   broken.struct_size = 8;
-  REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
+  REJECTS(STRUCT_SIZE, 5, STRUCT_SIZE, -1,
           dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
-  EQUAL(pool.freed, 1);
+  EQUAL(pool.taken, 1);
   options.allocator = &allocator;
   WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLVPI, 3), &options, &out, ERR));
-  EQUAL(pool.nbytes, 24);
-  EQUAL(pool.align_bytes, 64);
-  CHECK(out->dl_tensor.data == pool.given && pool.device.device_id == 3);
+  EQUAL(pool.given, 2);
+  EQUAL(t_request_of(out->dl_tensor.data).nbytes, 24);
+  EQUAL(t_request_of(out->dl_tensor.data).align_bytes, 64);
+  EQUAL(t_request_of(out->dl_tensor.data).device.device_id, 3);
   dlrs_release(out);
-  EQUAL(pool.freed, 2);
+  EQUAL(pool.taken, 2);
+  EQUAL(pool.strange, 0);
 }
 
 static void w19(void) {
@@ -355,8 +303,7 @@ static void w19(void) {
   *options = options_of(512);
   options->struct_size = sizeof larger;
   larger.unknown[31] = 0xEE; /* requests what only a newer library has */
-  REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_tensor_new(shape, 1, F32, CPU, options, &out, ERR));
+  REJECTS(STRUCT_SIZE, 5, STRUCT_SIZE, -1, dlrs_tensor_new(shape, 1, F32, CPU, options, &out, ERR));
   larger.unknown[31] = 0;
   WORKS(dlrs_tensor_new(shape, 1, F32, CPU, options, &out, ERR));
   CHECK((uintptr_t)out->dl_tensor.data % 512 == 0);
@@ -366,7 +313,7 @@ static void w19(void) {
     /* Only struct_size itself may be read. */
     uint32_t *tiny = (uint32_t *)t_before_guard(8);
     *tiny = size;
-    REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
+    REJECTS(STRUCT_SIZE, 5, STRUCT_SIZE, -1,
             dlrs_tensor_new(shape, 1, F32, CPU, (dlrs_alloc_options *)tiny, &out, ERR));
     EQUAL(t_error.value, size);
     EQUAL(t_error.limit, offsetof(dlrs_alloc_options, order));
@@ -375,22 +322,23 @@ static void w19(void) {
 }
 
 const c_row c_rows_w[] = {
-    {"W01", "", w01},
-    {"W02", "", w02},
-    {"W03", "", w03},
-    {"W04", "0 is the default of 256, as every member of an options struct", w04},
-    {"W05", "", w05},
-    {"W06", "", w06},
-    {"W07", "", w07},
+    {"W01", "without a place for the result nothing is allocated", w01},
+    {"W02", "a shape that is wrong is refused, and the extent named", w02},
+    {"W03", "sizes near 2^63 overflow or find no memory, whatever the alignment adds", w03},
+    {"W04", "an alignment of 0 is 256; one that is no power of two is refused", w04},
+    {"W05", "data of every size is aligned and all its own", w05},
+    {"W06", "no elements have no data; no dimensions have one element", w06},
+    {"W07", "a dtype or device that is wrong is refused before memory is asked for", w07},
     {"W08", "allocation takes only the padding flag", w08},
-    {"W09", "", w09},
-    {"W10", "", w10},
-    {"W11", "", w11},
-    {"W12", "", w12},
-    {"W13", "", w13},
-    {"W14", "", w14},
-    {"W16", "", w16},
-    {"W17", "", w17},
-    {"W19", "", w19},
-    {NULL, "", NULL},
+    {"W09", "memory without a deleter is borrowed", w09},
+    {"W10", "a wrap that fails does not free the memory", w10},
+    {"W11", "a deleter gets the context that was given, NULL too", w11},
+    {"W12", "the arrays of a wrapped tensor are copied", w12},
+    {"W13", "a wrapped tensor has the flags that were given, and strides", w13},
+    {"W14", "a read-only wrap becomes no legacy struct", w14},
+    {"W16", "of a prototype only shape, dtype and device are read", w16},
+    {"W17", "an allocator that gives nothing, or misaligned memory, or is incomplete, is refused",
+     w17},
+    {"W19", "an options struct of another size is read as far as both know it", w19},
+    {NULL, NULL, NULL},
 };

@@ -342,6 +342,101 @@ void t_compact(int32_t ndim, const int64_t *shape, int64_t *strides) {
   }
 }
 
+/* ---- Memory of an allocator, or of a backend ------------------------------------------------*/
+
+t_request t_request_of(const void *data) {
+  t_request request;
+  memcpy(&request, (const char *)data - sizeof request, sizeof request);
+  return request;
+}
+
+static void *give(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  t_source *source = (t_source *)context;
+  t_request request;
+  uintptr_t at;
+  if (source->gives_null) return NULL;
+  request.memory = malloc((size_t)(nbytes + 2 * align_bytes) + sizeof request);
+  if (request.memory == NULL) return NULL;
+  request.owner = source;
+  request.nbytes = nbytes;
+  request.align_bytes = align_bytes;
+  request.device = device;
+  at = (uintptr_t)request.memory + sizeof request + (uintptr_t)align_bytes - 1;
+  at = (at & ~(uintptr_t)(align_bytes - 1)) + (source->gives_odd != 0);
+  memcpy((char *)at - sizeof request, &request, sizeof request);
+  if (source->dirt != 0) memset((void *)at, source->dirt, (size_t)nbytes);
+  __atomic_add_fetch(&source->given, 1, __ATOMIC_RELAXED);
+  return (void *)at;
+}
+
+static void take(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                 DLDevice device) {
+  t_request request = t_request_of(data);
+  if (request.owner != (t_source *)context || request.nbytes != nbytes ||
+      request.align_bytes != align_bytes || memcmp(&request.device, &device, sizeof device) != 0) {
+    __atomic_add_fetch(&((t_source *)context)->strange, 1, __ATOMIC_RELAXED);
+  }
+  __atomic_add_fetch(&request.owner->taken, 1, __ATOMIC_RELAXED);
+  free(request.memory);
+}
+
+dlrs_allocator t_allocator(t_source *source) {
+  dlrs_allocator allocator;
+  memset(&allocator, 0, sizeof allocator); /* the padding too, which tests compare */
+  allocator.struct_size = sizeof allocator;
+  allocator.context = source;
+  allocator.alloc = give;
+  allocator.free = take;
+  return allocator;
+}
+
+static int32_t one_device(void *context, int32_t device_type, int32_t *n, dlrs_fault *fault) {
+  (void)context, (void)device_type, (void)fault;
+  *n = 1;
+  return DLRS_OK;
+}
+
+static int32_t backend_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
+                             void *stream, void **out, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  *out = give(context, nbytes, align_bytes, device);
+  return *out != NULL ? DLRS_OK : DLRS_NOMEM;
+}
+
+static int32_t backend_free(void *context, DLDevice device, void *data, uint64_t nbytes,
+                            uint64_t align_bytes, void *stream, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  take(context, data, nbytes, align_bytes, device);
+  return DLRS_OK;
+}
+
+static int32_t backend_copy(void *context, DLDevice device, const dlrs_byte_plan *plan,
+                            void *stream, dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  if (plan->ndim != 0) return DLRS_UNSUPPORTED;
+  memcpy(plan->dst, plan->src, (size_t)plan->item_nbytes);
+  return DLRS_OK;
+}
+
+static int32_t backend_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  return DLRS_OK;
+}
+
+dlrs_backend t_backend(t_source *source, const char *name) {
+  dlrs_backend backend;
+  memset(&backend, 0, sizeof backend);
+  backend.struct_size = sizeof backend;
+  backend.name = name;
+  backend.context = source;
+  backend.device_count = one_device;
+  backend.alloc = backend_alloc;
+  backend.free = backend_free;
+  backend.copy = backend_copy;
+  backend.stream_sync = backend_sync;
+  return backend;
+}
+
 uint64_t t_hash(const void *memory, size_t nbytes) {
   const unsigned char *bytes = (const unsigned char *)memory;
   uint64_t hash = 1469598103934665603u;

@@ -57,6 +57,10 @@ int t_worked(const char *file, int line, const char *call, int32_t got);
 /* The call fails with this status and error, and changes nothing. It must pass ERR. */
 #define REFUSED(status, argument, field, dimension, call) \
   (t_before(), t_refused(__FILE__, __LINE__, #call, (call), status, argument, field, dimension))
+/* The same in short: REJECTS(BAD_ARG, 2, NONE, -1, call). */
+#define DLRS_FIELD_ANY ANY
+#define REJECTS(status, argument, field, dimension, call) \
+  REFUSED(DLRS_##status, argument, DLRS_FIELD_##field, dimension, call)
 /* The call succeeds, and leaves the error carrier unchanged. */
 #define WORKS(call) (t_before(), t_worked(__FILE__, __LINE__, #call, (call)))
 
@@ -101,6 +105,26 @@ DLTensor t_describe(void *data, DLDataType dtype, int32_t ndim, int64_t *shape, 
 DLManagedTensorVersioned t_managed(DLTensor tensor, uint64_t flags);
 /* Its strides for a row-major layout. */
 void t_compact(int32_t ndim, const int64_t *shape, int64_t *strides);
+
+/* ---- Memory of an allocator, or of a backend ------------------------------------------------*/
+
+/* Blocks know their request: they must be freed by their owner, with the same arguments. On any
+ * thread. */
+typedef struct t_source {
+  long given, taken, strange; /* blocks; how many were freed otherwise */
+  int gives_null, gives_odd;
+  unsigned char dirt; /* the bytes of new memory; 0: as malloc leaves it */
+} t_source;
+typedef struct t_request {
+  void *memory;
+  t_source *owner;
+  uint64_t nbytes, align_bytes;
+  DLDevice device;
+} t_request;
+t_request t_request_of(const void *data);
+dlrs_allocator t_allocator(t_source *source);
+/* One that has a device 0, and copies blocks only. */
+dlrs_backend t_backend(t_source *source, const char *name);
 
 /* A hash of memory. */
 uint64_t t_hash(const void *memory, size_t nbytes);

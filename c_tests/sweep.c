@@ -33,22 +33,7 @@ static struct {
   DLManagedTensor *legacy_out;
 } R;
 
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  void *memory = NULL;
-  (void)context;
-  (void)device;
-  if (align_bytes < sizeof(void *)) align_bytes = sizeof(void *);
-  return posix_memalign(&memory, (size_t)align_bytes, (size_t)nbytes) == 0 ? memory : NULL;
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  (void)context;
-  (void)nbytes;
-  (void)align_bytes;
-  (void)device;
-  free(data);
-}
+static t_source pool;
 
 static void noop(void *context) { (void)context; }
 
@@ -66,9 +51,7 @@ static void plain(void) {
     S.values[i] = (float)i;
   }
   S.alloc.struct_size = sizeof S.alloc;
-  S.allocator.struct_size = sizeof S.allocator;
-  S.allocator.alloc = pool_alloc;
-  S.allocator.free = pool_free;
+  S.allocator = t_allocator(&pool);
   S.import.struct_size = sizeof S.import;
   S.copy.struct_size = sizeof S.copy;
   S.flat_shape = 6;
@@ -78,147 +61,47 @@ static void plain(void) {
   S.target = t_describe(S.values + 1, F32, 2, S.src.shape, S.src.strides);
 }
 
-static void with_allocator(void) {
-  plain();
-  S.alloc.allocator = &S.allocator;
-}
+/* Another setup, and then what differs. */
+#define SETUP(name, base, ...) \
+  static void name(void) {     \
+    base();                    \
+    __VA_ARGS__;               \
+  }
 
-static void with_global_allocator(void) {
-  plain();
-  CHECK(dlrs_allocator_set(kDLCPU, &S.allocator, NULL, NULL) == DLRS_OK);
-}
-
-static void aligned(void) {
-  plain();
-  S.alloc.align_bytes = 1u << 16;
-}
-
-static void unaligned_pool(void) {
-  with_allocator();
-  S.alloc.align_bytes = 4096;
-}
-
-static void padded(void) {
-  plain();
-  S.alloc.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
-}
-
-static void empty(void) {
-  plain();
-  S.src.shape[1] = 0;
-  S.shape[1] = 0;
-}
-
-static void no_strides(void) {
-  plain();
-  S.src.managed.dl_tensor.strides = NULL;
-  S.src.legacy.dl_tensor.strides = NULL;
-  S.bare.strides = NULL;
-}
-
-static void no_deleter(void) {
-  plain();
-  S.src.managed.deleter = NULL;
-  S.src.legacy.deleter = NULL;
-}
-
-static void read_only(void) {
-  plain();
-  S.src.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  S.import.writable = 1;
-}
-
-static void scalar(void) {
-  plain();
-  S.src.managed.dl_tensor.ndim = S.bare.ndim = S.src.legacy.dl_tensor.ndim = 0;
-}
-
-static void transposed(void) {
-  plain();
-  S.src.strides[0] = 1;
-  S.src.strides[1] = 2;
-  S.import.order = 'C';
-}
-
-static void broadcast(void) {
-  plain();
-  S.src.strides[0] = 0;
-  S.import.order = 'K';
-}
-
-static void fortran(void) {
-  plain();
-  S.import.order = 'F';
-}
-
-static void misaligned(void) {
-  plain();
-  S.src.managed.dl_tensor.data = (char *)S.src.values + 1;
-  S.src.shape[0] = 1;
-  S.import.align_bytes = 64;
-}
-
-static void always_copy(void) {
-  plain();
-  S.import.copy = 1;
-  S.import.copy_options = &S.copy;
-}
-
-static void loose(void) {
-  plain();
-  S.import.level = DLRS_LEVEL_STRUCT;
-  S.src.managed.dl_tensor.dtype = t_dtype(200, 7, 3);
-}
-
-static void gpu(void) {
-  plain();
-  S.src.managed.dl_tensor.device = t_device(kDLCUDA, 3);
-  S.src.legacy.dl_tensor = S.bare = S.src.managed.dl_tensor;
-}
-
-static void pinned(void) {
-  plain();
-  S.src.managed.dl_tensor.device = t_device(kDLCUDAHost, 0);
-}
-
-static void float4(void) {
-  plain();
-  S.src.managed.dl_tensor.dtype = S.bare.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
-  S.target = S.bare;
-  S.src.legacy.dl_tensor = S.src.managed.dl_tensor;
-}
-
-static void handles(void) {
-  plain();
-  S.src.managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
-  S.src.shape[0] = 1;
-  S.copy.flags = DLRS_COPY_RAW_BYTES;
-}
-
-static void overlap(void) {
-  plain();
-  S.copy.flags = DLRS_COPY_ALLOW_OVERLAP;
-}
-
-static void overlap_transposed(void) {
-  overlap();
-  S.src.shape[0] = S.src.shape[1] = 3;
-  S.arrays[0] = 1;
-  S.arrays[1] = 3;
-  S.target = t_describe(S.values, F32, 2, S.src.shape, S.arrays);
-}
-
-static void overlap_bits(void) {
-  float4();
-  S.copy.flags = DLRS_COPY_ALLOW_OVERLAP;
-  S.target.data = (char *)S.bare.data + 1;
-}
-
-static void overlap_managed(void) {
-  overlap();
-  S.dst.managed.dl_tensor.data = (char *)S.src.values + 4;
-  S.src.shape[0] = S.dst.shape[0] = 1;
-}
+SETUP(with_allocator, plain, S.alloc.allocator = &S.allocator)
+SETUP(with_global_allocator, plain,
+      CHECK(dlrs_allocator_set(kDLCPU, &S.allocator, NULL, NULL) == DLRS_OK))
+SETUP(aligned, plain, S.alloc.align_bytes = 1u << 16)
+SETUP(unaligned_pool, with_allocator, S.alloc.align_bytes = 4096)
+SETUP(padded, plain, S.alloc.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)
+SETUP(empty, plain, S.src.shape[1] = 0; S.shape[1] = 0)
+SETUP(no_strides, plain, S.src.managed.dl_tensor.strides = NULL;
+      S.src.legacy.dl_tensor.strides = NULL; S.bare.strides = NULL)
+SETUP(no_deleter, plain, S.src.managed.deleter = NULL; S.src.legacy.deleter = NULL)
+SETUP(read_only, plain, S.src.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY; S.import.writable = 1)
+SETUP(scalar, plain, S.src.managed.dl_tensor.ndim = S.bare.ndim = S.src.legacy.dl_tensor.ndim = 0)
+SETUP(transposed, plain, S.src.strides[0] = 1; S.src.strides[1] = 2; S.import.order = 'C')
+SETUP(broadcast, plain, S.src.strides[0] = 0; S.import.order = 'K')
+SETUP(fortran, plain, S.import.order = 'F')
+SETUP(misaligned, plain, S.src.managed.dl_tensor.data = (char *)S.src.values + 1;
+      S.src.shape[0] = 1; S.import.align_bytes = 64)
+SETUP(always_copy, plain, S.import.copy = 1; S.import.copy_options = &S.copy)
+SETUP(loose, plain, S.import.level = DLRS_LEVEL_STRUCT;
+      S.src.managed.dl_tensor.dtype = t_dtype(200, 7, 3))
+SETUP(gpu, plain, S.src.managed.dl_tensor.device = t_device(kDLCUDA, 3);
+      S.src.legacy.dl_tensor = S.bare = S.src.managed.dl_tensor)
+SETUP(pinned, plain, S.src.managed.dl_tensor.device = t_device(kDLCUDAHost, 0))
+SETUP(float4, plain, S.src.managed.dl_tensor.dtype = S.bare.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
+      S.target = S.bare; S.src.legacy.dl_tensor = S.src.managed.dl_tensor)
+SETUP(handles, plain, S.src.managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+      S.src.shape[0] = 1; S.copy.flags = DLRS_COPY_RAW_BYTES)
+SETUP(overlap, plain, S.copy.flags = DLRS_COPY_ALLOW_OVERLAP)
+SETUP(overlap_transposed, overlap, S.src.shape[0] = S.src.shape[1] = 3; S.arrays[0] = 1;
+      S.arrays[1] = 3; S.target = t_describe(S.values, F32, 2, S.src.shape, S.arrays))
+SETUP(overlap_bits, float4, S.copy.flags = DLRS_COPY_ALLOW_OVERLAP;
+      S.target.data = (char *)S.bare.data + 1)
+SETUP(overlap_managed, overlap, S.dst.managed.dl_tensor.data = (char *)S.src.values + 4;
+      S.src.shape[0] = S.dst.shape[0] = 1)
 
 /* Temporaries of several sizes. */
 static void overlap_batch(void) {
@@ -235,70 +118,26 @@ static void overlap_batch(void) {
   }
 }
 
-static void overlap_threads(void) {
-  overlap();
-  S.copy.threads = 4;
-}
-
-static void own(void) {
-  plain();
-  CHECK(dlrs_tensor_new(S.src.shape, 2, F32, CPU, NULL, &S.own, NULL) == DLRS_OK);
-  memcpy(S.own->dl_tensor.data, S.values, 24);
-  S.in = NULL;
-}
-
-static void own_read_only(void) {
-  own();
-  CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, NULL) == DLRS_OK);
-}
-
-static void own_attached(void) {
-  own();
-  CHECK(dlrs_attach(S.own, noop, &S, DLRS_BEFORE_FREE, NULL) == DLRS_OK);
-}
-
-static void own_wrapped(void) {
-  plain();
-  CHECK(dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &S.own, NULL) == DLRS_OK);
-}
-
-static void own_boxed(void) {
-  plain();
-  CHECK(dlrs_import_take(&S.in, NULL, &S.own, NULL) == DLRS_OK);
-}
-
-static void own_copying(void) {
-  own();
-  S.import.copy = 1;
-}
-
-static void own_legacy(void) {
-  own();
-  CHECK(dlrs_to_legacy_take(&S.own, 0, &S.own_legacy, NULL) == DLRS_OK);
-}
-
-static void steps(void) {
-  own();
-  memset(S.steps, 0, sizeof S.steps);
-  S.steps[0].struct_size = S.steps[1].struct_size = sizeof S.steps[0];
-  S.steps[0].op = DLRS_VIEW_FLIP;
-  S.steps[1].op = DLRS_VIEW_TRANSPOSE;
-  S.steps[1].other_axis = 1;
-}
-
-static void own_flags(void) {
-  own();
-  S.own->dl_tensor.byte_offset = 0;
-  CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_IS_COPIED, 0, NULL) == DLRS_OK);
-}
-
-static void cast_onto_itself(void) {
-  overlap();
-  S.dst.managed.dl_tensor.data = S.src.values;
-  S.dst.managed.dl_tensor.dtype = t_dtype(kDLInt, 32, 1);
-  S.dst.strides[0] = 1;
-  S.dst.strides[1] = 2;
-}
+SETUP(overlap_threads, overlap, S.copy.threads = 4)
+SETUP(own, plain, CHECK(dlrs_tensor_new(S.src.shape, 2, F32, CPU, NULL, &S.own, NULL) == DLRS_OK);
+      memcpy(S.own->dl_tensor.data, S.values, 24); S.in = NULL)
+SETUP(own_read_only, own,
+      CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, NULL) == DLRS_OK))
+SETUP(own_attached, own, CHECK(dlrs_attach(S.own, noop, &S, DLRS_BEFORE_FREE, NULL) == DLRS_OK))
+SETUP(own_wrapped, plain,
+      CHECK(dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &S.own, NULL) == DLRS_OK))
+SETUP(own_boxed, plain, CHECK(dlrs_import_take(&S.in, NULL, &S.own, NULL) == DLRS_OK))
+SETUP(own_copying, own, S.import.copy = 1)
+SETUP(own_legacy, own, CHECK(dlrs_to_legacy_take(&S.own, 0, &S.own_legacy, NULL) == DLRS_OK))
+SETUP(steps, own, memset(S.steps, 0, sizeof S.steps);
+      S.steps[0].struct_size = S.steps[1].struct_size = sizeof S.steps[0];
+      S.steps[0].op = DLRS_VIEW_FLIP; S.steps[1].op = DLRS_VIEW_TRANSPOSE;
+      S.steps[1].other_axis = 1)
+SETUP(own_flags, own, S.own->dl_tensor.byte_offset = 0;
+      CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_IS_COPIED, 0, NULL) == DLRS_OK))
+SETUP(cast_onto_itself, overlap, S.dst.managed.dl_tensor.data = S.src.values;
+      S.dst.managed.dl_tensor.dtype = t_dtype(kDLInt, 32, 1); S.dst.strides[0] = 1;
+      S.dst.strides[1] = 2)
 
 static void large_copy(void) {
   plain();
@@ -519,7 +358,7 @@ static void allocates_nothing(void) {
   WORKS(dlrs_to_legacy_take(&S.own, 0, &legacy, ERR));
   WORKS(dlrs_from_legacy_take(&legacy, 0, &S.own, ERR));
   WORKS(dlrs_import_take(&S.own, NULL, &more, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, ANY, dlrs_validate(NULL, 0, 1, ERR));
+  REJECTS(NULL_ARG, 1, ANY, ANY, dlrs_validate(NULL, 0, 1, ERR));
   EQUAL(inject_calls(), calls);
   inject_disarm();
   dlrs_release(more);
@@ -543,6 +382,7 @@ int main(int argc, char **argv) {
     }
   }
   allocates_nothing();
+  CHECK(pool.given == pool.taken && pool.strange == 0);
   printf("sweep: %d scenarios, %ld points of failure, %ld calls without\n", (COUNT + step - 1) / step,
          points, runs);
   return t_close();

@@ -7,9 +7,7 @@ static dlrs_abi_table mine(void) {
     char first;
     DLTensor tensor;
   };
-  dlrs_abi_table table;
-  memset(&table, 0, sizeof table);
-  table.struct_size = sizeof table;
+  dlrs_abi_table table = DLRS_INIT(dlrs_abi_table);
   table.pointer_size = sizeof(void *);
   table.big_endian = *(const unsigned char *)&one == 0;
   table.dlpack_major = DLPACK_MAJOR_VERSION;
@@ -51,32 +49,27 @@ int main(void) {
   } larger;
   CHECK(memcmp(dlrs_abi_layout(), &table, sizeof table) == 0);
   WORKS(dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_abi_check(DLRS_HEADER_VERSION, NULL, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 2, DLRS_FIELD_NONE, -1,
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_abi_check(DLRS_HEADER_VERSION, NULL, ERR));
+  REJECTS(MISALIGNED_STRUCT, 2, NONE, -1,
           dlrs_abi_check(DLRS_HEADER_VERSION, (dlrs_abi_table *)((char *)t_guard() + 2), ERR));
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_NONE, -1,
-          dlrs_abi_check(DLRS_HEADER_VERSION + 1, &table, ERR));
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_NONE, -1,
-          dlrs_abi_check(DLRS_HEADER_VERSION + 1000000, &table, ERR));
+  REJECTS(VERSION, 1, NONE, -1, dlrs_abi_check(DLRS_HEADER_VERSION + 1, &table, ERR));
+  REJECTS(VERSION, 1, NONE, -1, dlrs_abi_check(DLRS_HEADER_VERSION + 1000000, &table, ERR));
   for (i = 1; i < sizeof table / sizeof *members; ++i) { /* each member that differs is found */
     ++members[i];
     t_watch(&table, sizeof table);
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1,
-            dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
+    REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
     EQUAL(t_error.value, members[i]);
     EQUAL(t_error.limit, members[i] - 1);
     t_unwatch();
     --members[i];
   }
   table.struct_size -= 4;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
   memset(&larger, 0, sizeof larger); /* a newer header's longer table */
   larger.known = mine();
   larger.known.struct_size = sizeof larger;
   larger.unknown[3] = 8; /* a size that this library cannot confirm */
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_abi_check(DLRS_HEADER_VERSION, &larger.known, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_abi_check(DLRS_HEADER_VERSION, &larger.known, ERR));
   larger.unknown[3] = 0;
   WORKS(dlrs_abi_check(DLRS_HEADER_VERSION, &larger.known, ERR));
   return t_close();

@@ -1,4 +1,4 @@
-/* Allocating tensors. */
+/* New and wrapped tensors; the rest is section W of the catalogue. */
 #include "harness.h"
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -7,9 +7,7 @@
 static int64_t shape[2] = {2, 3};
 
 static dlrs_alloc_options options_of(uint32_t align_bytes, uint64_t flags) {
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.align_bytes = align_bytes;
   options.flags = flags;
   return options;
@@ -83,108 +81,132 @@ static void empty(void) {
   dlrs_release(out);
 }
 
-static void refuses(void) {
-  const int64_t most = INT64_MAX; /* bytes, but then there is no room for the block itself */
-  DLManagedTensorVersioned *out;
-  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
+/* Pointers that are misaligned, as the catalogue has NULL ones. */
+static void misaligned(void) {
+  char *odd = (char *)t_guard() + 2;
+  DLManagedTensorVersioned *out, **odd_out = (DLManagedTensorVersioned **)odd;
+  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL);
+  int freed = 0;
   t_watch(&prototype, sizeof prototype);
+  t_watch(&freed, sizeof freed);
   t_result(&out);
-  REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
-          dlrs_tensor_new(&most, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_new((int64_t *)((char *)t_guard() + 2), 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 6, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, NULL,
-                          (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 2), &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
-  device.device = t_device(kDLTrn, 0);
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
-  t_unwatch();
-  device.device = CPU;
-  device.dtype.lanes = 0;
-  t_watch(&device, sizeof device);
-  t_result(&out);
-  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
-          dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_tensor_new((int64_t *)odd, 2, F32, CPU, NULL, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 6, ANY, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, NULL, odd_out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)odd, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_tensor_wrap((DLTensor *)odd, 0, t_count, &freed, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_wrap(&prototype, 0, t_count, &freed, odd_out, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
+  prototype.device = t_device(kDLTrn, 0);
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
+  prototype.device = CPU;
+  prototype.dtype.lanes = 0;
+  REJECTS(DTYPE_LANES, 1, DTYPE_LANES, -1, dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
   CHECK(strncmp(t_error.message, "dlrs_tensor_new_like: prototype->dtype.lanes: ", 46) == 0);
   t_unwatch();
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
-}
-
-static int allocated, freed;
-
-static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  CHECK(context == &allocated && nbytes == 24 && align_bytes == 256 && device.device_id == 1);
-  ++allocated;
-  return (char *)t_behind_guard(4096); /* page aligned */
-}
-
-static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                      DLDevice device) {
-  CHECK(context == &allocated && data != NULL && nbytes == 24 && align_bytes == 256);
-  CHECK(device.device_type == kDLROCM);
-  ++freed;
+  EQUAL(dlrs_tensor_wrap(NULL, 0, NULL, NULL, &out, NULL), DLRS_NULL_ARG);
+  CHECK(out == NULL);
 }
 
 static void allocators(void) {
-  dlrs_allocator allocator, broken;
+  t_source source = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator allocator = t_allocator(&source), broken;
   const dlrs_allocator *old = &broken;
   DLManagedTensorVersioned *out;
-  memset(&allocator, 0, sizeof allocator);
-  allocator.struct_size = sizeof allocator;
-  allocator.context = &allocated;
-  allocator.alloc = pool_alloc;
-  allocator.free = pool_free;
   WORKS(dlrs_allocator_set(kDLROCM, &allocator, &old, ERR));
   CHECK(old == NULL);
   WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLROCM, 1), NULL, &out, ERR));
   is_fresh(out, 0);
+  EQUAL(t_request_of(out->dl_tensor.data).nbytes, 24);
+  EQUAL(t_request_of(out->dl_tensor.data).align_bytes, 256);
+  EQUAL(t_request_of(out->dl_tensor.data).device.device_id, 1);
   broken = allocator;
   broken.free = NULL;
   t_watch(&old, sizeof old);
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(NULL_ARG, 2, OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   broken = allocator;
   broken.alloc = NULL;
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(NULL_ARG, 2, OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   broken = allocator;
   broken.struct_size = sizeof broken - 1;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
-          dlrs_allocator_set((DLDeviceType)99, &allocator, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
-          dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)99, &allocator, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));
   t_unwatch();
   WORKS(dlrs_allocator_set(kDLROCM, NULL, &old, ERR));
   CHECK(old == &allocator);
   WORKS(dlrs_allocator_set(kDLROCM, NULL, NULL, ERR));
-  EQUAL(freed, 0);
+  EQUAL(source.taken, 0);
   dlrs_release(out); /* the allocator is no longer set, but still frees its memory */
-  EQUAL(allocated, 1);
-  EQUAL(freed, 1);
+  CHECK(source.given == 1 && source.taken == 1 && source.strange == 0);
   /* If memory can be allocated on a device, an empty tensor can be cloned to it. */
   int64_t none[2] = {0, 3};
   DLManagedTensorVersioned empty = t_managed(t_describe(NULL, F32, 2, none, NULL), 0);
-  REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
   WORKS(dlrs_allocator_set(kDLMAIA, &allocator, NULL, ERR));
   WORKS(dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
   EQUAL(out->dl_tensor.device.device_type, kDLMAIA);
   WORKS(dlrs_allocator_set(kDLMAIA, NULL, NULL, ERR));
   dlrs_release(out);
-  EQUAL(allocated, 1);
+  EQUAL(source.given, 1);
+}
+
+/* Without memory: an invalid tensor is reported first, then the requested size. */
+static void starved(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  DLManagedTensorVersioned *out;
+  int64_t nbytes;
+  t_make(&good);
+  if (!inject_works()) return;
+  inject_arm(1, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 8, NULL, NULL, &out, ERR), DLRS_FLAGS);
+  bare->dtype = t_dtype(kDLFloat, 0, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_DTYPE_BITS);
+  bare->dtype = F32;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  nbytes = t_error.value;
+  bare->ndim = 0;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  bare->ndim = 2;
+  CHECK(inject_disarm());
+  CHECK(out == NULL);
+  EQUAL(nbytes - t_error.value, 4 * (int64_t)sizeof(int64_t)); /* extents and strides */
+}
+
+/* Arrays are copied; data of no elements is NULL, and its memory still released. */
+static void wraps(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  DLManagedTensorVersioned *out;
+  int freed = 0;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(bare, DLPACK_FLAG_BITMASK_READ_ONLY, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.shape != good.shape && out->dl_tensor.strides != good.strides);
+  CHECK(out->dl_tensor.data == good.values && dlrs_is_own(out) == 1);
+  dlrs_release(out);
+  EQUAL(freed, 1);
+  good.shape[0] = 0;
+  WORKS(dlrs_tensor_wrap(bare, 0, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL);
+  dlrs_release(out);
+  EQUAL(freed, 2);
 }
 
 int main(void) {
   makes();
   inside();
   empty();
-  refuses();
+  misaligned();
+  wraps();
+  starved();
   allocators();
   return t_close();
 }

@@ -54,9 +54,9 @@ static void shares(void *name) {
   EQUAL(dlrs_ref_count(going), 0);
   t_watch(going, sizeof *going);
   t_result(&out);
-  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_retain(going, &out, ERR));
-  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_view_flip(going, 0, &out, ERR));
-  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_contiguous(going, 'C', NULL, &out, ERR));
+  REJECTS(REFCOUNT, 1, ANY, -1, dlrs_retain(going, &out, ERR));
+  REJECTS(REFCOUNT, 1, ANY, -1, dlrs_view_flip(going, 0, &out, ERR));
+  REJECTS(REFCOUNT, 1, ANY, -1, dlrs_contiguous(going, 'C', NULL, &out, ERR));
   t_unwatch();
   EQUAL(dlrs_ref_count(going), 0);
   WORKS(dlrs_clone(going, CPU, NULL, &out, ERR));
@@ -67,7 +67,7 @@ static void shares(void *name) {
 static void changes(void *name) {
   tells(name);
   attach(going, "n", "N");
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(going, changes, name, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_detach(going, changes, name, ERR));
   WORKS(dlrs_detach(going, tells, (void *)(uintptr_t)"d", ERR));
   WORKS(dlrs_detach(going, tells, (void *)(uintptr_t)"D", ERR));
 }
@@ -131,7 +131,7 @@ static void model(int steps, int orders) {
     } else {
       for (i = n - 1; i >= 0 && links[i].id != id; --i) continue;
       if (i < 0) {
-        REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, notes, &ids[id], ERR));
+        REJECTS(BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, notes, &ids[id], ERR));
       } else {
         WORKS(dlrs_detach(tensor, notes, &ids[id], ERR));
         memmove(&links[i], &links[i + 1], (size_t)(n - 1 - i) * sizeof *links);
@@ -185,24 +185,24 @@ int main(void) {
   WORKS(dlrs_attach(tensor, t_count, &first, DLRS_AFTER_FREE, ERR));
   WORKS(dlrs_attach(tensor, t_count, &second, DLRS_BEFORE_FREE, ERR));
   t_watch(tensor, sizeof *tensor);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_attach(NULL, t_count, NULL, 0, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_attach(tensor, NULL, NULL, 0, ERR));
-  REFUSED(DLRS_BAD_ARG, 4, ANY, -1, dlrs_attach(tensor, t_count, NULL, 2, ERR));
-  REFUSED(DLRS_BAD_ARG, 4, ANY, -1, dlrs_attach(tensor, t_count, NULL, -1, ERR));
-  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_attach(&good.managed, t_count, NULL, 0, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_attach(NULL, t_count, NULL, 0, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_attach(tensor, NULL, NULL, 0, ERR));
+  REJECTS(BAD_ARG, 4, ANY, -1, dlrs_attach(tensor, t_count, NULL, 2, ERR));
+  REJECTS(BAD_ARG, 4, ANY, -1, dlrs_attach(tensor, t_count, NULL, -1, ERR));
+  REJECTS(FOREIGN, 1, ANY, -1, dlrs_attach(&good.managed, t_count, NULL, 0, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_attach((DLManagedTensorVersioned *)((char *)t_guard() + 2), t_count, NULL, 0, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_detach(NULL, t_count, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_detach(tensor, NULL, NULL, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, NULL, ERR));
-  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_detach(&good.managed, t_count, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_detach(NULL, t_count, NULL, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_detach(tensor, NULL, NULL, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, NULL, ERR));
+  REJECTS(FOREIGN, 1, ANY, -1, dlrs_detach(&good.managed, t_count, NULL, ERR));
   t_unwatch();
   WORKS(dlrs_detach(tensor, t_count, &second, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, &second, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, &second, ERR));
   /* Both of the first are found, one after the other; attached again, it runs again. */
   WORKS(dlrs_detach(tensor, t_count, &first, ERR));
   WORKS(dlrs_detach(tensor, t_count, &first, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, &first, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, &first, ERR));
   WORKS(dlrs_attach(tensor, t_count, &first, DLRS_AFTER_FREE, ERR));
   /* Callbacks wait for the last reference, of whichever kind. */
   WORKS(dlrs_retain(tensor, &more, ERR));

@@ -3,9 +3,7 @@
 
 static dlrs_import_options options_of(int32_t copy, int32_t order, uint32_t align_bytes,
                                       int32_t writable) {
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.copy = copy;
   options.order = order;
   options.align_bytes = align_bytes;
@@ -13,41 +11,16 @@ static dlrs_import_options options_of(int32_t copy, int32_t order, uint32_t alig
   return options;
 }
 
-static void directions(void) {
-  t_tensor good;
-  DLManagedTensorVersioned *versioned, *out;
-  DLManagedTensor *legacy, *legacy_out;
-  long deleted = t_deleted;
-  t_make(&good);
-  legacy = &good.legacy;
-  WORKS(dlrs_from_legacy_take(&legacy, DLPACK_FLAG_BITMASK_READ_ONLY, &out, ERR));
-  CHECK(legacy == NULL && out->dl_tensor.data == good.values);
-  EQUAL(out->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
-  dlrs_release(out);
-  EQUAL(t_deleted, deleted + 1);
-  versioned = &good.managed;
-  WORKS(dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &legacy_out, ERR));
-  CHECK(versioned == NULL && legacy_out->dl_tensor.data == good.values);
-  dlrs_release_legacy(legacy_out);
-  EQUAL(t_deleted, deleted + 2);
-  versioned = &good.managed;
-  legacy = &good.legacy;
-  t_watch(&good, sizeof good);
-  t_result(&out);
+/* Of two arguments that are wrong the first is named; the others alone are C01 of the catalogue. */
+static void first_named(void) {
+  DLManagedTensor *none = NULL, *legacy_out;
+  DLManagedTensorVersioned *nothing = NULL, **odd;
+  odd = (DLManagedTensorVersioned **)((char *)t_guard() + 2);
   t_result(&legacy_out);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
-  {
-    DLManagedTensor *none = NULL; /* the first of two that are NULL is named */
-    DLManagedTensorVersioned *nothing = NULL;
-    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(&none, 0, NULL, ERR));
-    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(&nothing, 0, NULL, ERR));
-    REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_import_take(&nothing, NULL, NULL, ERR));
-  }
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_to_legacy_take((DLManagedTensorVersioned **)((char *)t_guard() + 2), 0, &legacy_out, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(&none, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(&nothing, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(&nothing, NULL, NULL, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1, dlrs_to_legacy_take(odd, 0, &legacy_out, ERR));
   t_unwatch();
 }
 
@@ -117,21 +90,21 @@ static void import_refusals(void) {
   t_watch(&good, sizeof good);
   t_watch(&in, sizeof in);
   t_result(&out);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_import_take(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_import_take(&in, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_import_take(&in, NULL, NULL, ERR));
   options.struct_size = 12;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(2, 0, 0, 0);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(0, 'X', 0, 0);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(0, 0, 48, 0);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(0, 0, 0, 0);
   options.level = 5;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options.level = -1;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   t_unwatch();
 }
 
@@ -194,7 +167,7 @@ static void own(void) {
 }
 
 int main(void) {
-  directions();
+  first_named();
   imports();
   import_refusals();
   import_loose();

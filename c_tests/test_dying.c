@@ -10,30 +10,17 @@ static DLManagedTensor *legacy_out;
 typedef DLManagedTensorVersioned *tensor_t;
 
 /* Each returns the status, and stores in `kept` what the caller owns afterwards. */
-static int32_t do_retain(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_retain(t, &out, ERR);
-}
-static int32_t do_contiguous(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_contiguous(t, 'C', NULL, &out, ERR);
-}
-static int32_t do_to_device(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_to_device(t, CPU, 0, NULL, &out, ERR);
-}
-static int32_t do_import(tensor_t t, tensor_t *kept) {
-  *kept = t;
-  return dlrs_import_take(kept, NULL, &out, ERR);
-}
-static int32_t do_import_copy(tensor_t t, tensor_t *kept) {
-  *kept = t;
-  return dlrs_import_take(kept, &COPIES, &out, ERR);
-}
-static int32_t do_to_legacy(tensor_t t, tensor_t *kept) {
-  *kept = t;
-  return dlrs_to_legacy_take(kept, DLRS_LEGACY_COPY, &legacy_out, ERR);
-}
+#define READS(name, call) \
+  static int32_t name(tensor_t t, tensor_t *kept) { return (void)kept, (call); }
+#define TAKES(name, call) \
+  static int32_t name(tensor_t t, tensor_t *kept) { return *kept = t, (call); }
+READS(do_retain, dlrs_retain(t, &out, ERR))
+READS(do_contiguous, dlrs_contiguous(t, 'C', NULL, &out, ERR))
+READS(do_to_device, dlrs_to_device(t, CPU, 0, NULL, &out, ERR))
+TAKES(do_import, dlrs_import_take(kept, NULL, &out, ERR))
+TAKES(do_import_copy, dlrs_import_take(kept, &COPIES, &out, ERR))
+TAKES(do_to_legacy, dlrs_to_legacy_take(kept, DLRS_LEGACY_COPY, &legacy_out, ERR))
+
 static int32_t do_from_legacy(tensor_t t, tensor_t *kept) {
   /* The legacy struct of the same tensor. */
   DLManagedTensor *legacy = (DLManagedTensor *)(void *)&t->dl_tensor, *watched = legacy;
@@ -42,40 +29,19 @@ static int32_t do_from_legacy(tensor_t t, tensor_t *kept) {
   *kept = watched ? t : NULL;
   return status;
 }
-static int32_t do_release_after(tensor_t t, tensor_t *kept) {
-  *kept = t;
-  return dlrs_release_after_take(kept, CPU, NULL, ERR);
-}
-static int32_t do_apply(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_view_apply(t, NULL, 0, &out, ERR);
-}
-static int32_t do_read_only(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_view_read_only(t, &out, ERR);
-}
-static int32_t do_bitcast(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_view_bitcast(t, t_dtype(kDLInt, 32, 1), &out, ERR);
-}
-static int32_t do_slice(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_view_slice(t, 0, 0, 1, 1, &out, ERR);
-}
+TAKES(do_release_after, dlrs_release_after_take(kept, CPU, NULL, ERR))
+READS(do_apply, dlrs_view_apply(t, NULL, 0, &out, ERR))
+READS(do_read_only, dlrs_view_read_only(t, &out, ERR))
+READS(do_bitcast, dlrs_view_bitcast(t, t_dtype(kDLInt, 32, 1), &out, ERR))
+READS(do_slice, dlrs_view_slice(t, 0, 0, 1, 1, &out, ERR))
 static int32_t do_expand(tensor_t t, tensor_t *kept) {
   int64_t shape[3] = {2, 2, 3};
   (void)kept;
   return dlrs_view_expand(t, shape, 3, &out, ERR);
 }
 /* These read, or copy: a tensor that is being freed still has its data. */
-static int32_t do_clone(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_clone(t, CPU, NULL, &out, ERR);
-}
-static int32_t do_validate(tensor_t t, tensor_t *kept) {
-  (void)kept;
-  return dlrs_validate_managed(t, DLRS_LEVEL_STRICT, ERR);
-}
+READS(do_clone, dlrs_clone(t, CPU, NULL, &out, ERR))
+READS(do_validate, dlrs_validate_managed(t, DLRS_LEVEL_STRICT, ERR))
 static int32_t do_copy(tensor_t t, tensor_t *kept) {
   t_tensor good;
   (void)kept;

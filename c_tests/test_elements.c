@@ -1,22 +1,26 @@
 /* Conversion, fills, comparison and plain bytes of random layouts of every dtype, of many tiles and
  * of sizes that several threads share, between guard pages. Comparisons are checked against a
  * separate reader of all formats; conversions against that of one element, which tests/cast.rs and
- * tests/python/test_cast.py check. `test_elements [cases [seed]]`. */
+ * tests/python/test_cast.py check.
+ * Then copies of all kinds of tensors whose rows are up to 2^32 + 192 bytes apart, in either
+ * direction, in memory of which few pages are touched. In a smaller address space, rows are closer.
+ * `test_elements [cases [seed]]`; with cases, no far tensor is large. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <float.h>
+#include <sys/mman.h>
 
 #include "guarded.h"
 #include "harness.h"
 #include "random.h"
 #include "woven.h"
 
-enum { DIMS = 4, ROOM = 40 << 20, ELEMENT = 64 };
+enum { DIMS = 5, NARROW = 1 << 24, ROOM = 40 << 20, ELEMENT = 64 };
 
 static guarded rooms[4];
 static unsigned char *expected;
-static long passed, failed;
+static long failed;
 
 static void fill(unsigned char *bytes, int64_t nbytes) {
   int64_t i;
@@ -223,16 +227,13 @@ static void put(const side *s, unsigned char *bytes, int64_t n, const unsigned c
 
 static void check(int good, const char *what, const side *a, const side *b) {
   int i;
-  if (good) {
-    ++passed;
-    return;
-  }
+  if (t_check(good, __FILE__, __LINE__, what)) return;
   ++failed;
-  printf("failed: %s: code %d, %d bits in %d; code %d, %d bits in %d\n", what, a->f->code, a->item,
-         a->slot, b->f->code, b->item, b->slot);
+  printf("%s: code %d, %d bits in %d; code %d, %d bits in %d\n", what, a->managed.dl_tensor.dtype.code, a->item,
+         a->slot, b->managed.dl_tensor.dtype.code, b->item, b->slot);
   for (i = 0; i < ndim; ++i) {
-    printf("  extent %d, strides %d and %d\n", (int)shape[i], (int)a->strides[i],
-           (int)b->strides[i]);
+    printf("  extent %lld, strides %lld and %lld\n", (long long)shape[i],
+           (long long)a->strides[i], (long long)b->strides[i]);
   }
 }
 
@@ -342,7 +343,7 @@ static void filled(const side *a, side *c, const dlrs_copy_options *options) {
 /* At most this many elements. */
 static void shaped(int64_t most) {
   static const int64_t extents[] = {1, 2, 3, 5, 8, 17, 64, 127, 128, 129, 130, 300, 1000};
-  int rank = (int)below(DIMS + 1);
+  int rank = (int)below(DIMS);
   ndim = 0;
   count = 1;
   while (rank-- > 0) {
@@ -356,10 +357,8 @@ static void shaped(int64_t most) {
 static void one_case(void) {
   const format *f = &formats[below(FORMATS)], *g = &formats[below(FORMATS)];
   int lanes = below(5) == 0 ? 1 + (int)below(4) : 1, flips;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   side a, b, c;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = (uint32_t)below(4);
   shaped(below(3) == 0 ? 10000 : 1500);
   if (below(4) == 0) {
@@ -385,10 +384,8 @@ static void one_case(void) {
 /* 8 MiB and more are written, enough for two threads. */
 static void large_case(void) {
   const format *f = &formats[below(FORMATS)], *g = f;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   side a, b, c;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = 2;
   while (g->bits < 64) g = &formats[below(FORMATS)];
   ndim = 2;
@@ -406,15 +403,195 @@ static void large_case(void) {
   filled(&a, &c, &options);
 }
 
+/* ---- Far tensors ----------------------------------------------------------------------------*/
+
+static const uint64_t far_away = UINT64_C(96) << 30;
+static unsigned char *memory[2];
+static int64_t room; /* bytes in each of the two */
+
+static int64_t one_of(const int64_t *values, size_t nbytes) {
+  return values[below((int64_t)(nbytes / sizeof *values))];
+}
+
+static unsigned char *reserve(uint64_t nbytes) {
+  void *mapped;
+  if ((size_t)nbytes != nbytes) return NULL;
+  mapped = mmap(NULL, (size_t)nbytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return NULL;
+#ifdef MADV_NOHUGEPAGE
+  madvise(mapped, (size_t)nbytes, MADV_NOHUGEPAGE);
+#endif
+  return (unsigned char *)mapped;
+}
+
+/* Two mappings, far apart if possible. */
+static int prepare(void) {
+  room = (int64_t)far_away;
+  memory[0] = reserve(far_away);
+  memory[1] = reserve(far_away);
+  if (memory[0] != NULL && memory[1] != NULL) return 1;
+  printf("not run: rows that are far apart (no 192 GiB of addresses)\n");
+  room = NARROW;
+  memory[0] = reserve(NARROW);
+  memory[1] = reserve(NARROW);
+  return memory[0] != NULL && memory[1] != NULL;
+}
+
+/* In any order, with gaps, reversed, repeated if allowed, and far apart along one dimension. False
+ * when there is no room. */
+static int lay_out_far(side *s, int in, DLDataType dtype, int apart, int repeats) {
+  static const int64_t jumps[] = {INT64_C(1) << 30, INT64_C(3) << 30,
+                                  INT64_C(1) << 31, (INT64_C(1) << 31) - 64,
+                                  INT64_C(1) << 32, (INT64_C(1) << 32) + 192};
+  const int width = dtype.bits * dtype.lanes;
+  int64_t next = 1, low = 0, high = width;
+  int order[DIMS], i, jump = apart && room > NARROW && ndim > 1 ? 1 + (int)below(ndim - 1) : DIMS;
+  for (i = 0; i < ndim; ++i) {
+    int other = (int)below(i + 1);
+    order[i] = order[other];
+    order[other] = i;
+  }
+  for (i = 0; i < ndim; ++i) {
+    int64_t *stride = &s->strides[order[i]], reach;
+    if (i == jump) {
+      int64_t least = one_of(jumps, sizeof jumps) / width * 8 + (below(2) ? 0 : below(40));
+      if (least > next) next = least;
+    } else if (count < 100000 && below(5) == 0) {
+      next += below(9);
+    }
+    if (next > room / width * 8 / shape[order[i]]) return 0;
+    *stride = below(5) == 0 ? -next : next;
+    next *= shape[order[i]];
+    if (repeats && below(10) == 0) *stride = 0;
+    reach = (shape[order[i]] - 1) * *stride * width;
+    if (reach < 0) low -= reach; else high += reach;
+  }
+  s->low = (low + 7) / 8;
+  s->nbytes = s->low + (high + 7) / 8;
+  if (s->nbytes + 128 > room) return 0;
+  s->item = s->slot = width;
+  s->bytes = memory[in] + below(64);
+  s->managed = t_managed(t_describe(s->bytes + s->low, dtype, ndim, shape, s->strides), 0);
+  return 1;
+}
+
+/* The expected destination: the source's elements, their first, or whether bytes are 0. */
+enum { COPIED, FILLED, CAST };
+
+static int arrived(const side *src, const side *dst, int what) {
+  unsigned char a[ELEMENT], b[ELEMENT];
+  int64_t n;
+  int i;
+  for (n = 0; n < count; ++n) {
+    get(src, what == FILLED ? 0 : n, a);
+    get(dst, n, b);
+    for (i = 0; what == CAST && i < ELEMENT; ++i) a[i] = a[i] != 0;
+    if (memcmp(a, b, ELEMENT) != 0) return 0;
+  }
+  return 1;
+}
+
+static void run_far(side *src, side *dst, uint32_t threads) {
+  DLManagedTensorVersioned *a = &src->managed, *b = &dst->managed;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
+  unsigned char element[ELEMENT] = {0};
+  int32_t same = 9, changed = 9;
+  int64_t n;
+  int worked, i;
+  options.threads = threads;
+  for (n = 0; n < count; ++n) { /* random elements, and others in the destination */
+    fill(element, (src->item + 7) / 8);
+    put(src, src->bytes, n, element);
+  }
+  for (n = 0; n < count; ++n) {
+    get(src, n, element);
+    for (i = 0; i < ELEMENT; ++i) element[i] = (unsigned char)~element[i];
+    put(dst, dst->bytes, n, element);
+  }
+  worked = dlrs_copy_desc(&a->dl_tensor, 0, &b->dl_tensor, 0, &options, ERR) == DLRS_OK;
+  check(worked && arrived(src, dst, COPIED), "copy", src, dst);
+  worked = dlrs_equal(a, b, DLRS_EQUAL_BITS, &same, ERR) == DLRS_OK;
+  get(dst, count - 1, element);
+  element[0] ^= 1;
+  put(dst, dst->bytes, count - 1, element);
+  worked &= dlrs_equal(a, b, DLRS_EQUAL_BITS, &changed, ERR) == DLRS_OK;
+  check(worked && same == 1 && changed == 0, "equal", src, dst);
+  get(src, 0, element);
+  worked = dlrs_fill(b, element, b->dl_tensor.dtype, &options, ERR) == DLRS_OK;
+  check(worked && arrived(src, dst, FILLED), "fill", src, dst);
+  if (b->dl_tensor.dtype.bits == 8) {
+    b->dl_tensor.dtype.code = kDLBool;
+    worked = dlrs_cast(a, b, &options, ERR) == DLRS_OK;
+    check(worked && arrived(src, dst, CAST), "cast", src, dst);
+  }
+#ifdef MADV_DONTNEED /* touched pages are returned to the system */
+  madvise(memory[0], (size_t)room, MADV_DONTNEED);
+  madvise(memory[1], (size_t)room, MADV_DONTNEED);
+#endif
+}
+
+/* Of few dimensions, or of planes, which are transposed in tiles. */
+static int far_case(void) {
+  static const int64_t extents[] = {2, 3, 4, 5, 8, 16, 17, 24, 33, 64, 70, 130, 300};
+  static const int64_t few[] = {2, 3, 5, 17, 24, 33}, many[] = {64, 65, 128, 130, 257, 300};
+  static const int64_t sizes[] = {1, 1, 1, 1, 2, 3, 4, 5, 8, 12, 16, 20, 40};
+  static const int64_t packed[] = {1, 2, 4, 4, 6};
+  int bits = below(4) == 0, apart = (int)below(3), planes = (int)below(2), rank;
+  DLDataType dtype = t_dtype(kDLUInt, 8, (int)one_of(sizes, sizeof sizes));
+  int64_t most;
+  side src, dst;
+  if (bits) {
+    dtype.bits = (uint8_t)one_of(packed, sizeof packed);
+    dtype.code = dtype.bits == 6 ? kDLFloat6_e2m3fn : kDLUInt;
+    dtype.lanes = (uint16_t)(below(3) == 0 ? 3 : 1);
+  }
+  most = bits ? 15000 : 4000000 / (8 * dtype.lanes);
+  ndim = 0;
+  count = 1;
+  for (rank = planes ? 3 : 2 + (int)below(DIMS - 1); rank-- > 0;) {
+    int64_t extent = !planes  ? one_of(extents, sizeof extents)
+                     : rank > 0 ? one_of(many, sizeof many)
+                                : one_of(few, sizeof few);
+    if (count * extent > most) continue;
+    shape[ndim++] = extent;
+    count *= extent;
+  }
+  if (!lay_out_far(&src, 0, dtype, apart != 1, 1)) return 0;
+  if (!lay_out_far(&dst, 1, dtype, apart != 0, 0)) return 0;
+  run_far(&src, &dst, 1);
+  return 1;
+}
+
+/* Enough for two threads. */
+static int large_far_case(void) {
+  DLDataType dtype = t_dtype(kDLUInt, 32, 1);
+  int apart = (int)below(3);
+  side src, dst;
+  ndim = 3;
+  shape[0] = 5;
+  shape[1] = 270 + below(10);
+  shape[2] = 800 + below(40);
+  count = shape[0] * shape[1] * shape[2];
+  if (!lay_out_far(&src, 0, dtype, apart != 1, 0)) return 0;
+  if (!lay_out_far(&dst, 1, dtype, apart != 0, 0)) return 0;
+  run_far(&src, &dst, 2);
+  return 1;
+}
+
 int main(int argc, char **argv) {
   long cases = argc > 1 ? atol(argv[1]) : 1500, i;
   if (argc > 2) state ^= strtoull(argv[2], NULL, 0) * UINT64_C(0x9e3779b97f4a7c15);
   for (i = 0; i < 4; ++i) rooms[i] = guarded_new(ROOM);
   expected = (unsigned char *)malloc(ROOM);
-  if (expected == NULL) return 1;
+  if (expected == NULL || !prepare()) return 1;
+  t_before();
   for (i = 0; i < cases && failed < 5; ++i) one_case();
   for (i = 0; i < cases / 300 && failed < 5; ++i) large_case();
-  printf("%ld passed, %ld failed\n", passed, failed);
+  for (i = 0; i < (cases + 1) / 2 && failed < 5;) i += far_case();
+  for (i = 0; argc == 1 && room > NARROW && i < 4 && failed < 5;) i += large_far_case();
+  munmap(memory[0], (size_t)room);
+  munmap(memory[1], (size_t)room);
   free(expected);
-  return failed != 0 || passed == 0;
+  return t_close();
 }

@@ -32,9 +32,7 @@ static void names(void) {
 }
 
 static void forwards(int32_t status, const char *kind) {
-  dlrs_error failure;
-  memset(&failure, 0, sizeof failure);
-  failure.struct_size = sizeof failure;
+  dlrs_error failure = DLRS_INIT(dlrs_error);
   failure.status = status;
   strcpy(failure.message, "what went wrong");
   memset(&seen, 0, sizeof seen);
@@ -123,14 +121,12 @@ static void large_numbers(void) {
   const DLDevice cpu = {kDLCPU, 0};
   DLManagedTensorVersioned *t = NULL, *out = NULL;
   DLManagedTensorVersioned *const *some = (DLManagedTensorVersioned *const *)t_guard();
-  dlrs_alloc_options options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   void *memory = NULL;
   char text[64], shown[32];
   size_t i;
   int32_t yes;
   int call;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   WORKS(dlrs_tensor_new(NULL, 0, t_dtype(kDLFloat, 32, 1), cpu, NULL, &t, ERR));
   for (i = 0; i < sizeof numbers / sizeof *numbers; ++i)
     for (call = 0; call < 9; ++call) {
@@ -184,8 +180,8 @@ int main(void) {
   forwards(DLRS_OK, "RuntimeError");
   forwards(-1, "RuntimeError");
   forwards(INT32_MAX, "RuntimeError");
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_error_forward(NULL, &seen, set_error, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_error_forward(NULL, &seen, set_error, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, NONE, -1,
           dlrs_error_forward((dlrs_error *)((char *)t_guard() + 2), &seen, set_error, ERR));
   /* From a call that failed to an exception. */
   failure.struct_size = sizeof failure;
@@ -198,7 +194,7 @@ int main(void) {
     const int has = i > offsetof(dlrs_error, message);
     failure.struct_size = (uint32_t)i;
     if (has) WORKS(dlrs_error_forward(&failure, &seen, set_error, ERR));
-    else REFUSED(DLRS_STRUCT_SIZE, 1, DLRS_FIELD_STRUCT_SIZE, -1,
+    else REJECTS(STRUCT_SIZE, 1, STRUCT_SIZE, -1,
                  dlrs_error_forward(&failure, &seen, set_error, ERR));
   }
   return t_close();

@@ -1,33 +1,10 @@
 /* Properties of a new tensor: the requested alignment, the given options, and no bits of the
  * memory's previous content. */
 #include "harness.h"
-#include "random.h"
+#include "scattered.h"
 
-/* ---- An allocator whose memory is dirty, and which records its requests ----------------------*/
-
-static uint64_t asked_align, asked_nbytes;
-static unsigned char dirt;
-static void *dirty_new(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  const uint64_t least = align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes;
-  char *all = (char *)malloc((size_t)(nbytes + least + sizeof(void *))), *at;
-  (void)context, (void)device;
-  if (all == NULL) return NULL;
-  asked_align = align_bytes;
-  asked_nbytes = nbytes;
-  at = all + sizeof(void *);
-  at += (least - (uintptr_t)at % least) % least;
-  memcpy(at - sizeof(void *), &all, sizeof(void *));
-  memset(at, dirt, (size_t)nbytes);
-  return at;
-}
-static void dirty_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                       DLDevice device) {
-  void *all;
-  (void)context, (void)nbytes, (void)align_bytes, (void)device;
-  memcpy(&all, (char *)data - sizeof(void *), sizeof(void *));
-  free(all);
-}
-static dlrs_allocator dirty = {sizeof dirty, NULL, dirty_new, dirty_free};
+static t_source dirty_source;
+static dlrs_allocator dirty;
 
 /* ---- The source -----------------------------------------------------------------------------*/
 
@@ -35,7 +12,6 @@ enum { ROOM = 1 << 16 };
 static unsigned char room[ROOM];
 static int64_t shape[3], strides[3];
 static DLManagedTensorVersioned src;
-static DLManagedTensor src_legacy;
 
 static DLTensor *tensor_of(DLManagedTensorVersioned *made) { return &made->dl_tensor; }
 
@@ -46,17 +22,15 @@ typedef struct made {
   DLManagedTensor *legacy;
 } made;
 
-static int32_t m_clone(made *m) { return dlrs_clone(&src, CPU, NULL, &m->tensor, ERR); }
-static int32_t m_c(made *m) { return dlrs_contiguous(&src, 'C', NULL, &m->tensor, ERR); }
-static int32_t m_f(made *m) { return dlrs_contiguous(&src, 'F', NULL, &m->tensor, ERR); }
-static int32_t m_k(made *m) { return dlrs_contiguous(&src, 'K', NULL, &m->tensor, ERR); }
-static int32_t m_to_device(made *m) {
-  return dlrs_to_device(&src, CPU, 1, NULL, &m->tensor, ERR);
-}
+#define CALL(name, call) \
+  static int32_t name(made *m) { return (void)m, (call); }
+CALL(m_clone, dlrs_clone(&src, CPU, NULL, &m->tensor, ERR))
+CALL(m_c, dlrs_contiguous(&src, 'C', NULL, &m->tensor, ERR))
+CALL(m_f, dlrs_contiguous(&src, 'F', NULL, &m->tensor, ERR))
+CALL(m_k, dlrs_contiguous(&src, 'K', NULL, &m->tensor, ERR))
+CALL(m_to_device, dlrs_to_device(&src, CPU, 1, NULL, &m->tensor, ERR))
 static dlrs_import_options import_of(int32_t order, uint32_t align_bytes) {
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_LAYOUT; /* rows may start inside a byte */
   options.copy = 1;
   options.order = order;
@@ -97,29 +71,6 @@ static void release(made *m) {
 
 /* ---- Unused bits ----------------------------------------------------------------------------*/
 
-/* Up to three dimensions in any order, with gaps and reversed; some are dense. */
-static void scatter(void) {
-  int64_t step = 1, behind = 0;
-  int order[3] = {0, 1, 2}, i;
-  const int ndim = (int)below(4);
-  for (i = 0; i < ndim; ++i) {
-    const int j = i + (int)below(ndim - i), kept = order[j];
-    order[j] = order[i];
-    order[i] = kept;
-  }
-  for (i = ndim - 1; i >= 0; --i) {
-    shape[order[i]] = 1 + below(6);
-    strides[order[i]] = step * (below(4) == 0 ? 2 : 1);
-    step = strides[order[i]] * shape[order[i]];
-    if (below(5) == 0) {
-      behind += strides[order[i]] * (shape[order[i]] - 1);
-      strides[order[i]] = -strides[order[i]];
-    }
-  }
-  src.dl_tensor.ndim = ndim;
-  src.dl_tensor.byte_offset = (uint64_t)(1024 + behind * 8);
-}
-
 static void bits(void) {
   static const struct {
     int code, bits, lanes;
@@ -132,9 +83,12 @@ static void bits(void) {
   for (n = 0; n < ROOM; ++n) room[n] = (unsigned char)draw();
   for (round = 0; round < 1500; ++round) {
     const int d = (int)below(sizeof dtypes / sizeof *dtypes);
-    scatter();
+    src.dl_tensor.ndim = (int32_t)below(4);
+    for (n = 0; n < 3; ++n) shape[n] = 1 + below(6);
+    scattered(src.dl_tensor.ndim, shape, dtypes[d].bits * dtypes[d].lanes, 0, ROOM, strides,
+              &src.dl_tensor.byte_offset);
     src.dl_tensor.dtype = t_dtype(dtypes[d].code, dtypes[d].bits, dtypes[d].lanes);
-    dirt = round % 2 == 0 ? 0xA5 : 0xFF;
+    dirty_source.dirt = round % 2 == 0 ? 0xA5 : 0xFF;
     for (i = 0; i < WAYS; ++i) {
       made m = {NULL, NULL};
       int64_t numel = 1;
@@ -164,51 +118,15 @@ static void bits(void) {
 
 /* ---- The same on a device whose memory the CPU cannot access ---------------------------------*/
 
-static int32_t far_count(void *context, int32_t device_type, int32_t *n, dlrs_fault *fault) {
-  (void)context, (void)device_type, (void)fault;
-  *n = 1;
-  return DLRS_OK;
-}
-static int32_t far_new(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
-                       void *stream, void **out, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  *out = dirty_new(context, nbytes, align_bytes, device);
-  return *out == NULL ? DLRS_NOMEM : DLRS_OK;
-}
-static int32_t far_free(void *context, DLDevice device, void *data, uint64_t nbytes,
-                        uint64_t align_bytes, void *stream, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  dirty_free(context, data, nbytes, align_bytes, device);
-  return DLRS_OK;
-}
-static int32_t far_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
-                        dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
-  if (plan->ndim != 0) return DLRS_UNSUPPORTED; /* only blocks */
-  memcpy(plan->dst, plan->src, (size_t)plan->item_nbytes);
-  return DLRS_OK;
-}
-static int32_t far_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
-  return DLRS_OK;
-}
-
 static void far_bits(void) {
   static dlrs_backend backend;
   const DLDevice device = t_device(kDLExtDev, 0);
   int64_t n;
   size_t i;
   t_context = "device";
-  memset(&backend, 0, sizeof backend);
-  backend.struct_size = sizeof backend;
-  backend.name = "far";
-  backend.device_count = far_count;
-  backend.alloc = far_new;
-  backend.free = far_free;
-  backend.copy = far_copy;
-  backend.stream_sync = far_sync;
+  backend = t_backend(&dirty_source, "far");
   WORKS(dlrs_backend_set(kDLExtDev, &backend, NULL, ERR));
-  dirt = 0xA5;
+  dirty_source.dirt = 0xA5;
   for (n = 1; n < 20; ++n) {
     for (i = 1; i < 5; ++i) { /* bits */
       DLManagedTensorVersioned *there = NULL, *more = NULL, *back = NULL;
@@ -284,32 +202,28 @@ static void asked(void) {
   made m = {NULL, NULL};
   t_context = "asked";
   WORKS(dlrs_import_take(&taken, &options, &m.tensor, ERR));
-  EQUAL(asked_align, 4096);
+  EQUAL(t_request_of(m.tensor->dl_tensor.data).align_bytes, 4096);
   release(&m);
   options.align_bytes = 16;
   taken = &src;
   WORKS(dlrs_import_take(&taken, &options, &m.tensor, ERR));
-  EQUAL(asked_align, 256);
+  EQUAL(t_request_of(m.tensor->dl_tensor.data).align_bytes, 256);
   release(&m);
 }
 
 /* ---- Members of dlrs_alloc_options, by every function that takes them ------------------------*/
 
 static dlrs_alloc_options alloc_options;
-static int32_t a_new(made *m) {
-  return dlrs_tensor_new(shape, 2, src.dl_tensor.dtype, CPU, &alloc_options, &m->tensor, ERR);
-}
-static int32_t a_like(made *m) {
-  return dlrs_tensor_new_like(&src.dl_tensor, &alloc_options, &m->tensor, ERR);
-}
+CALL(a_new, dlrs_tensor_new(shape, 2, src.dl_tensor.dtype, CPU, &alloc_options, &m->tensor, ERR))
+CALL(a_like, dlrs_tensor_new_like(&src.dl_tensor, &alloc_options, &m->tensor, ERR))
 
 static void alloc_members(void) {
   static int32_t (*const calls[])(made *) = {a_new, a_like};
-  static dlrs_allocator other;
+  t_source source = {0, 0, 0, 0, 0, 0};
+  dlrs_allocator other = t_allocator(&source);
   size_t i;
   int member;
   t_context = "dlrs_alloc_options";
-  other = dirty;
   shape[0] = 5;
   shape[1] = 3;
   src.dl_tensor = t_describe(room, t_dtype(kDLUInt, 4, 1), 2, shape, NULL);
@@ -321,12 +235,12 @@ static void alloc_members(void) {
     if (member == 3) alloc_options.allocator = &other;
     for (i = 0; i < sizeof calls / sizeof *calls; ++i) {
       made m = {NULL, NULL};
-      asked_align = asked_nbytes = 0;
       CHECK(calls[i](&m) == DLRS_OK);
       if (m.tensor == NULL) continue;
       CHECK((uintptr_t)tensor_of(m.tensor)->data % (member == 1 ? 8192 : 256) == 0);
       EQUAL((m.tensor->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0, member == 2);
-      EQUAL(asked_nbytes, member == 3 ? 8 : 0);
+      EQUAL(source.given, member == 3 ? (long)i + 1 : 0);
+      if (member == 3) EQUAL(t_request_of(m.tensor->dl_tensor.data).nbytes, 8);
       release(&m);
     }
   }
@@ -349,14 +263,8 @@ static DLManagedTensorVersioned large, dst, half;
 static int64_t large_shape[2] = {WIDE, WIDE}, turned[2] = {1, WIDE}, dense[2] = {WIDE, 1};
 static float *large_values, *dst_values;
 
-static int32_t c_copy(made *m) {
-  (void)m;
-  return dlrs_copy(&large, &dst, &copy_options, ERR);
-}
-static int32_t c_desc(made *m) {
-  (void)m;
-  return dlrs_copy_desc(&large.dl_tensor, 0, &dst.dl_tensor, 0, &copy_options, ERR);
-}
+CALL(c_copy, dlrs_copy(&large, &dst, &copy_options, ERR))
+CALL(c_desc, dlrs_copy_desc(&large.dl_tensor, 0, &dst.dl_tensor, 0, &copy_options, ERR))
 static int32_t c_batch(made *m) {
   const DLManagedTensorVersioned *sources[1];
   DLManagedTensorVersioned *targets[1];
@@ -365,24 +273,15 @@ static int32_t c_batch(made *m) {
   targets[0] = &dst;
   return dlrs_copy_batch(1, sources, targets, &copy_options, NULL, ERR);
 }
-static int32_t c_cast(made *m) {
-  (void)m;
-  return dlrs_cast(&large, &half, &copy_options, ERR);
-}
+CALL(c_cast, dlrs_cast(&large, &half, &copy_options, ERR))
 static int32_t c_fill(made *m) {
   const double one = 1;
   (void)m;
   return dlrs_fill(&large, &one, t_dtype(kDLFloat, 64, 1), &copy_options, ERR);
 }
-static int32_t c_clone(made *m) {
-  return dlrs_clone(&large, CPU, &copy_options, &m->tensor, ERR);
-}
-static int32_t c_contiguous(made *m) {
-  return dlrs_contiguous(&large, 'C', &copy_options, &m->tensor, ERR);
-}
-static int32_t c_to_device(made *m) {
-  return dlrs_to_device(&large, CPU, 1, &copy_options, &m->tensor, ERR);
-}
+CALL(c_clone, dlrs_clone(&large, CPU, &copy_options, &m->tensor, ERR))
+CALL(c_contiguous, dlrs_contiguous(&large, 'C', &copy_options, &m->tensor, ERR))
+CALL(c_to_device, dlrs_to_device(&large, CPU, 1, &copy_options, &m->tensor, ERR))
 static int32_t c_import(made *m) {
   dlrs_import_options options = import_of('C', 0);
   DLManagedTensorVersioned *taken = &large;
@@ -440,7 +339,7 @@ static void copy_members(void) {
 
 int main(void) {
   src = t_managed(t_describe(room, F32, 0, shape, strides), 0);
-  src_legacy.deleter = t_delete_legacy;
+  dirty = t_allocator(&dirty_source);
   CHECK(dlrs_allocator_set(kDLCPU, &dirty, NULL, NULL) == DLRS_OK);
   bits();
   alignment();
@@ -451,5 +350,6 @@ int main(void) {
   far_bits();
   alloc_members();
   copy_members();
+  CHECK(dirty_source.given == dirty_source.taken && dirty_source.strange == 0);
   return t_close();
 }

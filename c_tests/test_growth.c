@@ -80,9 +80,7 @@ static dlrs_status py_request_out(void) {
 }
 
 static dlrs_status py_error_options(void) {
-  dlrs_error failure;
-  memset(&failure, 0, sizeof failure);
-  failure.struct_size = sizeof failure;
+  dlrs_error failure = DLRS_INIT(dlrs_error);
   return with_python(dlrs_py_error_set_as(&failure, GIVEN(dlrs_py_error_options), ERR));
 }
 
@@ -177,7 +175,7 @@ static void shorter_is_zero(void) {
   tensor = out;
   options->dtypes = NULL;
   options->struct_size = sizeof *options;
-  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_NDIM, -1, dlrs_import_take(&tensor, options, &out, ERR));
+  REJECTS(UNSUPPORTED, 1, NDIM, -1, dlrs_import_take(&tensor, options, &out, ERR));
   dlrs_release(tensor);
 }
 

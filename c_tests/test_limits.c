@@ -35,7 +35,7 @@ static void limits(void) {
   for (round = 0; round < 4000; ++round) {
     DLTensor bare = t_describe(values, F32, (int32_t)below(5), shape, strides);
     DLManagedTensorVersioned foreign, *tensor = &foreign, *out;
-    dlrs_import_options options;
+    dlrs_import_options options = DLRS_INIT(dlrs_import_options);
     const int *dtype = dtypes[below(5)];
     int32_t field;
     if (below(10) == 0) { bare.ndim = 64; }
@@ -44,8 +44,6 @@ static void limits(void) {
     bare.dtype = t_dtype(dtype[0], dtype[1], dtype[2]);
     bare.device = t_device(types[below(4)], 0);
     foreign = t_managed(bare, 0);
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
     if (below(2)) { options.device_types = draw() & draw() & 0x60416; }
     if (below(2)) { options.ranks = below(2) ? (uint64_t)1 << below(5) : ((uint64_t)1 << 3) - 1; }
     if (below(2)) {
@@ -72,23 +70,20 @@ static void limits(void) {
 static void bad_limits(void) {
   t_tensor good;
   DLManagedTensorVersioned *tensor, *out;
-  dlrs_import_options options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   t_make(&good);
   tensor = &good.managed;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   t_watch(&good, sizeof good);
   t_result(&out);
   options.dtypes = DTYPES;
   options.dtypes_count = UINT64_MAX;
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
   options.dtypes_count = 0; /* none is accepted */
-  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DTYPE_CODE, -1,
-          dlrs_import_take(&tensor, &options, &out, ERR));
+  REJECTS(UNSUPPORTED, 1, DTYPE_CODE, -1, dlrs_import_take(&tensor, &options, &out, ERR));
   EQUAL(t_error.value, kDLFloat);
   options.dtypes = (const DLDataType *)((const char *)DTYPES + 1);
   options.dtypes_count = 1;
-  REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
   t_unwatch();
 }
 
@@ -125,7 +120,7 @@ static void within_options(void) {
             dlrs_tensor_new(shape, 1, F32, CPU, &alloc, &out, ERR));
     memcpy((char *)room + off, &copy, sizeof copy);
     if (off % sizeof(void *)) {
-      REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &import, &out, ERR));
+      REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &import, &out, ERR));
     }
     t_unwatch();
   }
@@ -136,9 +131,7 @@ static void within_options(void) {
 /* ---- Order and strides of allocated tensors --------------------------------------------------*/
 
 static dlrs_alloc_options alloc_of(int32_t order, const int64_t *strides) {
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.order = order;
   options.strides = strides;
   return options;
@@ -175,7 +168,7 @@ static void given_strides(void) {
     }
     if (!distinct(ndim, shape, strides, &highest)) {
       t_result(&out);
-      REFUSED(DLRS_OVERLAP_DST, 5, DLRS_FIELD_STRIDES, -1,
+      REJECTS(OVERLAP_DST, 5, STRIDES, -1,
               dlrs_tensor_new(shape, ndim, F32, CPU, &options, &out, ERR));
       t_unwatch();
       continue;
@@ -210,30 +203,28 @@ static void orders(void) {
   CHECK(out->dl_tensor.strides[0] == 12 && out->dl_tensor.strides[2] == 1);
   dlrs_release(out);
   t_result(&out);
-  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options.order = 'A';
-  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options.order = 'x';
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_tensor_new_like(&like, &options, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_tensor_new_like(&like, &options, &out, ERR));
   options.order = 0;
   options.reserved = 1;
-  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options = alloc_of('C', last);
-  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options = alloc_of(0, negative);
-  REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_STRIDES, 1,
-          dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(BAD_ARG, 5, STRIDES, 1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options = alloc_of(0, far);
-  REFUSED(DLRS_EXTENT_OVERFLOW, 5, DLRS_FIELD_STRIDES, ANY,
+  REJECTS(EXTENT_OVERFLOW, 5, STRIDES, ANY,
           dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   options = alloc_of(0, last);
-  REFUSED(DLRS_SUBBYTE, 5, DLRS_FIELD_STRIDES, -1,
+  REJECTS(SUBBYTE, 5, STRIDES, -1,
           dlrs_tensor_new(shape, 3, t_dtype(kDLUInt, 4, 1), CPU, &options, &out, ERR));
-  REFUSED(DLRS_DTYPE_BITS, 3, ANY, -1,
+  REJECTS(DTYPE_BITS, 3, ANY, -1,
           dlrs_tensor_new(shape, 3, t_dtype(kDLFloat, 0, 1), CPU, &options, &out, ERR));
   options.strides = (const int64_t *)((const char *)last + 1);
-  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
   t_unwatch();
   options = alloc_of(0, negative); /* no strides are used */
   WORKS(dlrs_tensor_new(none, 3, F32, CPU, &options, &out, ERR));

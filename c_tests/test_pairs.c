@@ -243,46 +243,34 @@ static void alone(void) {
 }
 
 /* Neither tensor is wrong. */
-static void *crooked(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)nbytes, (void)align_bytes, (void)device;
-  return (char *)context + 1;
-}
-static void nothing(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                    DLDevice device) {
-  (void)context, (void)data, (void)nbytes, (void)align_bytes, (void)device;
-}
-
 static void elsewhere(void) {
-  static char memory[4096];
-  static const dlrs_allocator allocator = {sizeof allocator, memory, crooked, nothing};
+  t_source crooked = {0, 0, 0, 0, 1, 0};
+  dlrs_allocator allocator = t_allocator(&crooked);
   DLManagedTensorVersioned *taken = M(SRC);
-  dlrs_import_options options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   t_context = "elsewhere";
   make(&operands[SRC]);
   /* The requested device. */
-  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+  REJECTS(DEVICE_TYPE, 2, DEVICE_TYPE, -1,
           dlrs_to_device(M(SRC), t_device(99, 0), 0, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_ID, 2, DLRS_FIELD_DEVICE_ID, -1,
+  REJECTS(DEVICE_ID, 2, DEVICE_ID, -1,
           dlrs_to_device(M(SRC), t_device(kDLCUDA, -1), 0, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+  REJECTS(DEVICE_TYPE, 2, DEVICE_TYPE, -1,
           dlrs_to_device(M(SRC), t_device(kDLHexagon, 0), 0, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+  REJECTS(DEVICE_TYPE, 2, DEVICE_TYPE, -1,
           dlrs_clone(M(SRC), t_device(kDLHexagon, 0), NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
-          dlrs_clone(M(SRC), t_device(99, 0), NULL, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_to_device(M(SRC), CPU, 2, NULL, &out, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_contiguous(M(SRC), 'X', NULL, &out, ERR));
+  REJECTS(DEVICE_TYPE, 2, DEVICE_TYPE, -1, dlrs_clone(M(SRC), t_device(99, 0), NULL, &out, ERR));
+  REJECTS(BAD_ARG, 3, ANY, -1, dlrs_to_device(M(SRC), CPU, 2, NULL, &out, ERR));
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_contiguous(M(SRC), 'X', NULL, &out, ERR));
   /* The allocator. */
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.copy = 1;
   WORKS(dlrs_allocator_set(kDLCPU, &allocator, NULL, ERR));
   refused("dlrs_clone", o_clone, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
   CHECK(strstr(t_error.message, "llocator") != NULL && strstr(t_error.message, "Copy") == NULL);
   refused("dlrs_contiguous", o_contiguous, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
   refused("dlrs_to_device", o_to_device, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
-  REFUSED(DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1,
-          dlrs_import_take(&taken, &options, &out, ERR));
+  REJECTS(MISALIGNED, 0, NONE, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  CHECK(crooked.given == 4 && crooked.taken == 4 && crooked.strange == 0);
   WORKS(dlrs_allocator_set(kDLCPU, NULL, NULL, ERR));
 }
 

@@ -3,11 +3,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -15,55 +10,10 @@
 #include <dlfcn.h>
 #endif
 
-#include "dlpack_rs.h"
+#include "harness.h"
 
 /* For the alignment of a struct. */
-struct behind_char_bare { char c; DLTensor t; };
 struct behind_char_managed { char c; DLManagedTensorVersioned t; };
-
-static long passed, failed;
-
-static int check(int ok, int line, const char *what) {
-  if (ok) {
-    ++passed;
-  } else {
-    ++failed;
-    printf("test_platform.c:%d: failed: %s\n", line, what);
-  }
-  return ok;
-}
-#define CHECK(x) check((x) ? 1 : 0, __LINE__, #x)
-
-static dlrs_error error;
-static const DLDevice cpu = {kDLCPU, 0};
-
-static const dlrs_error *fresh_error(void) {
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
-  return &error;
-}
-#define ERR ((dlrs_error *)fresh_error())
-
-static DLDataType dtype(int code, int bits, int lanes) {
-  DLDataType made;
-  made.code = (uint8_t)code;
-  made.bits = (uint8_t)bits;
-  made.lanes = (uint16_t)lanes;
-  return made;
-}
-
-static DLTensor describe(void *data, DLDataType type, int32_t ndim, int64_t *shape,
-                         int64_t *strides) {
-  DLTensor tensor;
-  memset(&tensor, 0, sizeof tensor);
-  tensor.data = data;
-  tensor.device = cpu;
-  tensor.ndim = ndim;
-  tensor.dtype = type;
-  tensor.shape = shape;
-  tensor.strides = strides;
-  return tensor;
-}
 
 /* ---- Sizes ----------------------------------------------------------------------------------*/
 
@@ -99,73 +49,28 @@ static void sizes(void) {
   CHECK(found == 1);
 }
 
-/* Every number of the library's table equals this compiler's. */
-static void layouts(void) {
-  const uint16_t one = 1;
-  const dlrs_abi_table *library = dlrs_abi_layout();
-  dlrs_abi_table here;
-  memset(&here, 0, sizeof here);
-  here.struct_size = sizeof here;
-  here.pointer_size = sizeof(void *);
-  here.big_endian = *(const unsigned char *)&one == 0;
-  here.dlpack_major = DLPACK_MAJOR_VERSION;
-  here.dlpack_minor = DLPACK_MINOR_VERSION;
-  here.version_size = sizeof(DLPackVersion);
-  here.device_size = sizeof(DLDevice);
-  here.dtype_size = sizeof(DLDataType);
-  here.tensor_size = sizeof(DLTensor);
-  here.tensor_align = (uint32_t)offsetof(struct behind_char_bare, t);
-#define AT(member, type, field) here.member = (uint32_t)offsetof(type, field)
-  AT(tensor_data, DLTensor, data);
-  AT(tensor_device, DLTensor, device);
-  AT(tensor_ndim, DLTensor, ndim);
-  AT(tensor_dtype, DLTensor, dtype);
-  AT(tensor_shape, DLTensor, shape);
-  AT(tensor_strides, DLTensor, strides);
-  AT(tensor_byte_offset, DLTensor, byte_offset);
-  here.legacy_size = sizeof(DLManagedTensor);
-  AT(legacy_dl_tensor, DLManagedTensor, dl_tensor);
-  AT(legacy_manager_ctx, DLManagedTensor, manager_ctx);
-  AT(legacy_deleter, DLManagedTensor, deleter);
-  here.versioned_size = sizeof(DLManagedTensorVersioned);
-  AT(versioned_version, DLManagedTensorVersioned, version);
-  AT(versioned_manager_ctx, DLManagedTensorVersioned, manager_ctx);
-  AT(versioned_deleter, DLManagedTensorVersioned, deleter);
-  AT(versioned_flags, DLManagedTensorVersioned, flags);
-  AT(versioned_dl_tensor, DLManagedTensorVersioned, dl_tensor);
-  here.exchange_header_size = sizeof(DLPackExchangeAPIHeader);
-  here.exchange_api_size = sizeof(DLPackExchangeAPI);
-  CHECK(memcmp(&here, library, sizeof here) == 0);
-  if (!CHECK(dlrs_abi_check(DLRS_HEADER_VERSION, &here, ERR) == DLRS_OK)) {
-    printf("%s\n", error.message);
-  }
-}
-
 /* ---- 64 bits where `unsigned long`, or a pointer, has 32 -------------------------------------*/
 
 static void flags(void) {
   float value = 1;
   int64_t shape[1] = {1}, strides[1] = {1};
-  DLTensor bare = describe(&value, dtype(kDLFloat, 32, 1), 1, shape, strides);
+  DLTensor bare = t_describe(&value, t_dtype(kDLFloat, 32, 1), 1, shape, strides);
   DLManagedTensorVersioned *own = NULL, foreign;
   int bit;
   CHECK(sizeof foreign.flags == 8);
-  memset(&foreign, 0, sizeof foreign);
-  foreign.version.major = DLPACK_MAJOR_VERSION;
-  foreign.version.minor = DLPACK_MINOR_VERSION;
-  foreign.dl_tensor = bare;
+  foreign = t_managed(bare, 0);
   for (bit = 3; bit < 64; ++bit) {
     uint64_t flag = (uint64_t)1 << bit;
     CHECK(dlrs_validate(&bare, flag, DLRS_LEVEL_STRICT, ERR) == DLRS_FLAGS);
-    CHECK((uint64_t)error.value == flag);
+    CHECK((uint64_t)t_error.value == flag);
     foreign.flags = flag;
     CHECK(dlrs_validate_managed(&foreign, DLRS_LEVEL_STRICT, ERR) == DLRS_FLAGS);
-    CHECK((uint64_t)error.value == flag);
+    CHECK((uint64_t)t_error.value == flag);
     CHECK(dlrs_copy_desc(&bare, flag, &bare, 0, NULL, ERR) == DLRS_FLAGS);
     CHECK(dlrs_tensor_wrap(&bare, flag, NULL, NULL, &own, ERR) == DLRS_FLAGS && own == NULL);
   }
   /* Host flags there are preserved when other flags change. */
-  CHECK(dlrs_tensor_new(shape, 1, bare.dtype, cpu, NULL, &own, ERR) == DLRS_OK);
+  CHECK(dlrs_tensor_new(shape, 1, bare.dtype, CPU, NULL, &own, ERR) == DLRS_OK);
   own->flags |= (uint64_t)0xA5 << 40;
   CHECK(dlrs_set_flags(own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, ERR) == DLRS_OK);
   CHECK(own->flags == ((uint64_t)0xA5 << 40 | DLPACK_FLAG_BITMASK_READ_ONLY));
@@ -183,8 +88,8 @@ static void large_numbers(void) {
   int64_t shape[1] = {((int64_t)1 << 32) + 1}, strides[1] = {1}, numel = 0;
   uint64_t nbytes = 0;
   DLManagedTensorVersioned *out = NULL;
-  DLTensor bare = describe(&byte, dtype(kDLUInt, 8, 1), 1, shape, strides);
-  dlrs_status status = dlrs_tensor_new(shape, 1, bare.dtype, cpu, NULL, &out, ERR);
+  DLTensor bare = t_describe(&byte, t_dtype(kDLUInt, 8, 1), 1, shape, strides);
+  dlrs_status status = dlrs_tensor_new(shape, 1, bare.dtype, CPU, NULL, &out, ERR);
   if (sizeof(void *) == 4) CHECK(status == DLRS_SIZE_OVERFLOW && out == NULL);
   if (status == DLRS_OK) {
     ((unsigned char *)out->dl_tensor.data)[shape[0] - 1] = 1;
@@ -211,12 +116,12 @@ static void large_numbers(void) {
 static void whole_address_space(void) {
   DLManagedTensorVersioned *out[3] = {NULL, NULL, NULL};
   int64_t shape[1] = {(int64_t)600 << 20}, strides[1] = {1};
-  DLTensor bare = describe(NULL, dtype(kDLUInt, 8, 1), 1, shape, strides);
+  DLTensor bare = t_describe(NULL, t_dtype(kDLUInt, 8, 1), 1, shape, strides);
   int i, made = 0;
   if (sizeof(void *) == 4) {
     /* The blocks fill most of 2 GiB, untouched: one of them is in the upper half, or across. */
     for (i = 0; i < 3; ++i) {
-      dlrs_status status = dlrs_tensor_new(shape, 1, bare.dtype, cpu, NULL, &out[i], ERR);
+      dlrs_status status = dlrs_tensor_new(shape, 1, bare.dtype, CPU, NULL, &out[i], ERR);
       made += status == DLRS_OK;
       if (status == DLRS_OK) {
         CHECK(dlrs_validate_managed(out[i], DLRS_LEVEL_STRICT, ERR) == DLRS_OK);
@@ -242,14 +147,11 @@ static void least_alignment(void) {
   for (at = 0; at < 16; at += align) {
     DLManagedTensorVersioned *foreign = (DLManagedTensorVersioned *)(void *)(room.bytes + at);
     DLManagedTensorVersioned *clone = NULL;
-    memset(foreign, 0, sizeof *foreign);
-    foreign->version.major = DLPACK_MAJOR_VERSION;
-    foreign->version.minor = DLPACK_MINOR_VERSION;
-    foreign->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-    foreign->dl_tensor = describe(&value, dtype(kDLFloat, 32, 1), 1, &extent, &extent);
+    *foreign = t_managed(t_describe(&value, F32, 1, &extent, &extent),
+                         DLPACK_FLAG_BITMASK_READ_ONLY);
     CHECK(dlrs_validate_managed(foreign, DLRS_LEVEL_STRICT, ERR) == DLRS_OK);
     CHECK(dlrs_copy(foreign, foreign, NULL, ERR) == DLRS_READ_ONLY);
-    CHECK(dlrs_clone(foreign, cpu, NULL, &clone, ERR) == DLRS_OK);
+    CHECK(dlrs_clone(foreign, CPU, NULL, &clone, ERR) == DLRS_OK);
     dlrs_release(clone);
   }
 }
@@ -260,13 +162,13 @@ static void shows(int line, void *data, DLDataType type, int64_t n, const char *
   int64_t stride = 1;
   char text[512] = "";
   size_t nbytes = 0;
-  DLTensor tensor = describe(data, type, 1, &n, &stride);
+  DLTensor tensor = t_describe(data, type, 1, &n, &stride);
   int ok = dlrs_tensor_to_string(&tensor, 0, NULL, text, sizeof text, &nbytes, ERR) == DLRS_OK &&
            strstr(text, values) != NULL;
-  if (!check(ok, line, values)) printf("  %s %s\n", text, error.message);
+  if (!t_check(ok, __FILE__, line, values)) printf("  %s %s\n", text, t_error.message);
 }
 #define SHOWS(data, code, bits, n, values) \
-  shows(__LINE__, data, dtype(code, bits, 1), n, values)
+  shows(__LINE__, data, t_dtype(code, bits, 1), n, values)
 
 static void values(void) {
   int16_t halves[3] = {1, -2, 300};
@@ -306,10 +208,10 @@ static void packed(void) {
   };
   size_t i, k;
   for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    DLDataType type = dtype(cases[i].bits == 6 ? kDLFloat6_e2m3fn : kDLUInt, cases[i].bits, 1);
+    DLDataType type = t_dtype(cases[i].bits == 6 ? kDLFloat6_e2m3fn : kDLUInt, cases[i].bits, 1);
     unsigned char from[4], to[4] = {0xAA, 0xAA, 0xAA, 0xAA};
     int64_t n = cases[i].n, back = -1, step = 1;
-    DLTensor src = describe(from, type, 1, &n, &back), dst = describe(to, type, 1, &n, &step);
+    DLTensor src = t_describe(from, type, 1, &n, &back), dst = t_describe(to, type, 1, &n, &step);
     memcpy(from, cases[i].from, 4);
     src.byte_offset = (uint64_t)((n - 1) * cases[i].bits / 8); /* the last one, at a whole byte */
     CHECK(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR) == DLRS_OK);
@@ -337,7 +239,7 @@ static void unload(const char *path) {
 #endif
   if (!CHECK(found != NULL)) return;
   memcpy(&make, &found, sizeof make);
-  CHECK(make(shape, 2, dtype(kDLFloat, 32, 1), cpu, NULL, &out, NULL) == DLRS_OK);
+  CHECK(make(shape, 2, t_dtype(kDLFloat, 32, 1), CPU, NULL, &out, NULL) == DLRS_OK);
 #ifdef _WIN32
   while (FreeLibrary(library) && GetModuleHandleA(path) != NULL && shape[0]++ < 10) {
   }
@@ -350,8 +252,8 @@ static void unload(const char *path) {
 }
 
 int main(int argc, char **argv) {
+  t_before();
   sizes();
-  layouts();
   flags();
   large_numbers();
   whole_address_space();
@@ -359,6 +261,5 @@ int main(int argc, char **argv) {
   values();
   packed();
   if (argc > 1) unload(argv[1]);
-  printf("%ld passed, %ld failed\n", passed, failed);
-  return failed != 0;
+  return t_close();
 }

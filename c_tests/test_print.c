@@ -13,7 +13,7 @@ static void every_size(const DLTensor *tensor) {
   for (capacity = 0; capacity <= whole; ++capacity) {
     char *end = (char *)t_before_guard(capacity);
     size_t nbytes = 0;
-    REFUSED(DLRS_BUF_SMALL, 5, ANY, -1,
+    REJECTS(BUF_SMALL, 5, ANY, -1,
             dlrs_tensor_to_string(tensor, 0, NULL, end, capacity, &nbytes, ERR));
     EQUAL(nbytes, whole);
     EQUAL(t_error.limit, (int64_t)whole + 1);
@@ -41,11 +41,9 @@ static void p14(void) {
 int main(void) {
   t_tensor good;
   DLTensor *bare = &good.managed.dl_tensor;
-  dlrs_print_options options;
+  dlrs_print_options options = DLRS_INIT(dlrs_print_options);
   size_t nbytes = 77;
   t_make(&good);
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   WORKS(dlrs_tensor_to_string(bare, 0, NULL, text, sizeof text, &nbytes, ERR));
   EQUAL(nbytes, strlen(text));
   CHECK(strstr(text, "[[0.0, 1.0, 2.0],\n [3.0, 4.0, 5.0]]") != NULL && strstr(text, "shape=(2, 3)") != NULL);
@@ -67,26 +65,23 @@ int main(void) {
   WORKS(dlrs_tensor_to_string(bare, 0, NULL, text, sizeof text, &nbytes, ERR));
   t_make(&good);
   t_watch(&good, sizeof good);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_to_string(NULL, 0, NULL, text, 9, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_tensor_to_string(bare, 0, NULL, NULL, 9, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_managed_to_string(NULL, NULL, text, 9, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
-          dlrs_managed_to_string(&good.managed, NULL, NULL, 9, &nbytes, ERR));
-  REFUSED(DLRS_BUF_SMALL, 4, ANY, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_to_string(NULL, 0, NULL, text, 9, &nbytes, ERR));
+  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_tensor_to_string(bare, 0, NULL, NULL, 9, &nbytes, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_managed_to_string(NULL, NULL, text, 9, &nbytes, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_managed_to_string(&good.managed, NULL, NULL, 9, &nbytes, ERR));
+  REJECTS(BUF_SMALL, 4, ANY, -1,
           dlrs_managed_to_string(&good.managed, NULL, text, 9, &nbytes, ERR));
-  REFUSED(DLRS_BAD_ARG, 5, ANY, -1,
-          dlrs_tensor_to_string(bare, 0, NULL, text, SIZE_MAX, &nbytes, ERR));
+  REJECTS(BAD_ARG, 5, ANY, -1, dlrs_tensor_to_string(bare, 0, NULL, text, SIZE_MAX, &nbytes, ERR));
   options.struct_size = 4;
-  REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1,
+  REJECTS(STRUCT_SIZE, 3, STRUCT_SIZE, -1,
           dlrs_tensor_to_string(bare, 0, &options, text, sizeof text, &nbytes, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1,
           dlrs_managed_to_string(&good.managed, &options, text, sizeof text, &nbytes, ERR));
   t_unwatch();
   good.managed.version.major = 2;
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1,
+  REJECTS(VERSION, 1, VERSION, -1,
           dlrs_managed_to_string(&good.managed, NULL, text, sizeof text, &nbytes, ERR));
   bare->ndim = 65;
-  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NDIM, -1,
-          dlrs_tensor_to_string(bare, 0, NULL, text, sizeof text, &nbytes, ERR));
+  REJECTS(NDIM, 1, NDIM, -1, dlrs_tensor_to_string(bare, 0, NULL, text, sizeof text, &nbytes, ERR));
   return t_close();
 }

@@ -11,34 +11,32 @@ static void without_python(void) {
   DLManagedTensor *legacy;
   void *object;
   dlrs_error failure;
-  dlrs_py_request request;
+  dlrs_py_request request = DLRS_INIT(dlrs_py_request);
   memset(&failure, 0, sizeof failure);
   t_make(&good);
   versioned = &good.managed;
   legacy = &good.legacy;
   /* The C library's dlsym keeps the text of its last failure. */
-  memset(&request, 0, sizeof request);
-  request.struct_size = sizeof request;
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_watch(&legacy, sizeof legacy);
   t_result(&out);
   t_result(&object);
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_take(&versioned, &object, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_take(&versioned, &object, ERR));
   CHECK(strstr(t_error.message, "there is no Python in this process") != NULL);
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_legacy_take(&legacy, &object, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_consume(SOME_OBJECT, 0, &out, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_export(versioned, NULL, &object, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, &out, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_new_legacy_take(&legacy, &object, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_capsule_consume(SOME_OBJECT, 0, &out, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_export(versioned, NULL, &object, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, &out, ERR));
   t_watch(&request, sizeof request);
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_request_parse(NULL, 0, NULL, &request, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_request_parse(NULL, 0, NULL, &request, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1,
           dlrs_py_wrap(&versioned->dl_tensor, 0, SOME_OBJECT, &out, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+  REJECTS(UNSUPPORTED, ANY, ANY, -1,
           dlrs_py_export_desc(&versioned->dl_tensor, 0, SOME_OBJECT, NULL, &object, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+  REJECTS(UNSUPPORTED, ANY, ANY, -1,
           dlrs_py_holder_new_take(&versioned, "test.private", &object, ERR));
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set_as(&failure, NULL, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set_as(&failure, NULL, ERR));
   CHECK(dlrs_py_holder_get(SOME_OBJECT, "test.private") == NULL);
   CHECK(dlrs_py_holder_get(NULL, "test.private") == NULL);
   CHECK(dlrs_py_holder_get(SOME_OBJECT, NULL) == NULL);
@@ -55,19 +53,19 @@ static void nulls(void) {
   legacy = &good.legacy;
   t_result(&out);
   t_result(&object);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(&none, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_capsule_new_take(&versioned, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_legacy_take(NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_legacy_take(&no_legacy, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_capsule_new_legacy_take(&legacy, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_capsule_consume(NULL, 0, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_capsule_consume(SOME_OBJECT, 0, NULL, ERR));
-  REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1, dlrs_py_capsule_consume(SOME_OBJECT, 8, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_export(NULL, NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_export(versioned, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_import(NULL, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(NULL, &object, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_take(&none, &object, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_py_capsule_new_take(&versioned, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_legacy_take(NULL, &object, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_capsule_new_legacy_take(&no_legacy, &object, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_py_capsule_new_legacy_take(&legacy, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_capsule_consume(NULL, 0, &out, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_capsule_consume(SOME_OBJECT, 0, NULL, ERR));
+  REJECTS(FLAGS, 2, FLAGS, -1, dlrs_py_capsule_consume(SOME_OBJECT, 8, &out, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_export(NULL, NULL, &object, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_export(versioned, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_import(NULL, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, NULL, ERR));
   t_unwatch();
 }
 
@@ -79,43 +77,36 @@ static void bindings(void) {
   dlrs_py_error_options words;
   const DLTensor *tensor;
   void *object, *args[1];
-  dlrs_error failure;
+  dlrs_error failure = DLRS_INIT(dlrs_error);
   t_make(&good);
   versioned = &good.managed;
   tensor = &versioned->dl_tensor;
   args[0] = SOME_OBJECT;
   memset(&request, 0, sizeof request);
   memset(&words, 0, sizeof words);
-  memset(&failure, 0, sizeof failure);
-  failure.struct_size = sizeof failure;
   t_watch(&good, sizeof good);
   t_watch(&request, sizeof request);
   t_result(&out);
   t_result(&object);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_wrap(NULL, 0, SOME_OBJECT, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_wrap(tensor, 0, NULL, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_py_wrap(tensor, 0, SOME_OBJECT, NULL, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_wrap(NULL, 0, SOME_OBJECT, &out, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_wrap(tensor, 0, NULL, &out, ERR));
+  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_py_wrap(tensor, 0, SOME_OBJECT, NULL, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_py_wrap((const DLTensor *)((const char *)tensor + 1), 0, SOME_OBJECT, &out, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
-          dlrs_py_export_desc(NULL, 0, SOME_OBJECT, NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_export_desc(tensor, 0, NULL, NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1,
-          dlrs_py_export_desc(tensor, 0, SOME_OBJECT, NULL, NULL, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_export_desc(NULL, 0, SOME_OBJECT, NULL, &object, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_export_desc(tensor, 0, NULL, NULL, &object, ERR));
+  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_py_export_desc(tensor, 0, SOME_OBJECT, NULL, NULL, ERR));
+  REJECTS(STRUCT_SIZE, 4, STRUCT_SIZE, -1,
           dlrs_py_export_desc(tensor, 0, SOME_OBJECT, &request, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_py_request_parse(args, 0, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_request_parse(NULL, 0, SOME_OBJECT, &request, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_py_request_parse(args, 0, NULL, &request, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(NULL, "test.private", &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(&none, "test.private", &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_holder_new_take(&versioned, NULL, &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
-          dlrs_py_holder_new_take(&versioned, "test.private", NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_error_set_as(NULL, &words, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_py_error_set_as(&failure, &words, ERR));
+  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_py_request_parse(args, 0, NULL, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_request_parse(NULL, 0, SOME_OBJECT, &request, ERR));
+  REJECTS(STRUCT_SIZE, 4, STRUCT_SIZE, -1, dlrs_py_request_parse(args, 0, NULL, &request, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(NULL, "test.private", &object, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(&none, "test.private", &object, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_py_holder_new_take(&versioned, NULL, &object, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_py_holder_new_take(&versioned, "test.private", NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_py_error_set_as(NULL, &words, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_py_error_set_as(&failure, &words, ERR));
   CHECK(versioned == &good.managed);
   t_unwatch();
 }
@@ -133,30 +124,27 @@ static void options(void) {
   memset(&inner, 0, sizeof inner);
   t_result(&out);
   t_result(&object);
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_py_export(&good.managed, &request, &object, ERR));
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_py_export(&good.managed, &request, &object, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.struct_size = sizeof import;
   import.flags = 4;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.flags = 2; /* DLRS_PY_NO_EXCHANGE_API, before there were protocols */
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.flags = DLRS_PY_LEGACY_WRITABLE;
   import.protocols = 32;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.protocols = DLRS_PY_DUNDER_DLPACK | DLRS_PY_ARRAY_INTERFACE;
   import.reserved = 1;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.reserved = 0;
   import.import_options = &inner;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
-          dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   inner.struct_size = sizeof inner;
   inner.copy = 7;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(BAD_ARG, 2, OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   inner.copy = 0;
-  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   t_unwatch();
 }
 
@@ -168,7 +156,7 @@ static void stream_number(int32_t device_type, int64_t number, intptr_t handle, 
   void *out = &out;
   int32_t wait = 7;
   if (handle == REFUSE) {
-    REFUSED(DLRS_STREAM, 1, ANY, -1,
+    REJECTS(STREAM, 1, ANY, -1,
             dlrs_stream_from_py(number, t_device(device_type, 0), &out, &wait, ERR));
     CHECK(number < 0 || strstr(t_error.message + t_error.hint_start, "None") != NULL);
     CHECK(out == &out && wait == 7);
@@ -182,7 +170,7 @@ static void stream_number(int32_t device_type, int64_t number, intptr_t handle, 
 static void stream_back(int32_t device_type, intptr_t handle, int64_t number) {
   int64_t out = 77;
   if (number == REFUSE) {
-    REFUSED(DLRS_STREAM, 1, ANY, -1,
+    REJECTS(STREAM, 1, ANY, -1,
             dlrs_stream_to_py((void *)handle, t_device(device_type, 0), &out, ERR));
     EQUAL(out, 77);
     return;
@@ -237,9 +225,9 @@ static void streams(void) {
   stream_number(kDLCPU, 1, REFUSE, 0);
   stream_back(kDLCPU, 0, none);
   stream_back(kDLCPU, 1, REFUSE);
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_from_py(1, CPU, NULL, &sync, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_stream_from_py(1, CPU, &out, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_to_py(NULL, CPU, NULL, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_stream_from_py(1, CPU, NULL, &sync, ERR));
+  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_stream_from_py(1, CPU, &out, NULL, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_stream_to_py(NULL, CPU, NULL, ERR));
   WORKS(dlrs_stream_to_py(NULL, CPU, &number, ERR));
 }
 
@@ -248,18 +236,17 @@ static void streams(void) {
 static void notation_refusals(void) {
   char buffer[2];
   size_t nbytes = 0;
-  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_dtype_format_as(F32, 0, buffer, 2, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
-          dlrs_dtype_format_as(F32, DLRS_NOTATION_ARROW, NULL, 2, NULL, ERR));
-  REFUSED(DLRS_BUF_SMALL, 4, ANY, -1,
+  REJECTS(BAD_ARG, 2, ANY, -1, dlrs_dtype_format_as(F32, 0, buffer, 2, NULL, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_dtype_format_as(F32, DLRS_NOTATION_ARROW, NULL, 2, NULL, ERR));
+  REJECTS(BUF_SMALL, 4, ANY, -1,
           dlrs_dtype_format_as(F32, DLRS_NOTATION_TYPESTR, buffer, 2, &nbytes, ERR));
   EQUAL(nbytes, 3);
   WORKS(dlrs_dtype_format_as(F32, DLRS_NOTATION_TYPESTR, NULL, 0, &nbytes, ERR));
-  REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1,
+  REJECTS(UNSUPPORTED, 1, ANY, -1,
           dlrs_dtype_format_as(t_dtype(kDLFloat, 32, 4), DLRS_NOTATION_TYPESTR, NULL, 0, NULL, ERR));
-  REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1,
+  REJECTS(UNSUPPORTED, 1, ANY, -1,
           dlrs_dtype_format_as(t_dtype(kDLBfloat, 16, 1), DLRS_NOTATION_ARROW, NULL, 0, NULL, ERR));
-  REFUSED(DLRS_DTYPE_BITS, 1, ANY, -1,
+  REJECTS(DTYPE_BITS, 1, ANY, -1,
           dlrs_dtype_format_as(t_dtype(kDLFloat, 17, 1), DLRS_NOTATION_ARROW, NULL, 0, NULL, ERR));
 }
 

@@ -125,20 +125,19 @@ static void refuses(void) {
   t_watch(&answer, sizeof answer);
   t_watch(&low, sizeof low);
   t_watch(&high, sizeof high);
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_numel(NULL, &numel, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_numel(bare, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_itemsize_bits(NULL, 0, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_itemsize_bits(bare, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1,
-          dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_numel(NULL, &numel, ERR));
+  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_numel(bare, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_itemsize_bits(NULL, 0, &nbytes, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_itemsize_bits(bare, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
+  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
+  REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
-    REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
+    REJECTS(BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
   }
   t_unwatch();
 }

@@ -85,9 +85,7 @@ static unsigned char plain[SMALL * 3 * 16];
 static int32_t with_overlap(int32_t (*call)(const DLManagedTensorVersioned *,
                                             DLManagedTensorVersioned *, const dlrs_copy_options *,
                                             dlrs_error *)) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   return call(source, target, &options, no_error);
 }
@@ -139,9 +137,7 @@ ROW(view_permute, dlrs_view_permute(base, page->axes, 2, &out, no_error))
 
 static int32_t row_import(int32_t copy, int32_t order) {
   DLManagedTensorVersioned *taken = R;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.level = DLRS_LEVEL_STRUCT;
   options.copy = copy;
   options.order = order;
@@ -375,8 +371,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 
 static void on_step(int number, siginfo_t *info, void *context) {
   ucontext_t *thread = (ucontext_t *)context;
-  (void)number;
-  (void)info;
+  (void)number, (void)info;
   thread->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x100;
   if (armed) show(0);
 }
@@ -405,8 +400,7 @@ static int can_step(void) { return 0; }
 static guarded given;
 static uint64_t given_nbytes;
 static void *give(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  (void)context;
-  (void)device;
+  (void)context, (void)device;
   if (nbytes > given.room) return NULL;
   given_nbytes = nbytes;
   return given.base + (given.room - nbytes) / align_bytes * align_bytes;

@@ -11,82 +11,7 @@
 enum { USERS = 6 };
 static long rounds = 1000;
 
-/* ---- Allocators: each block has its allocator's mark in front of it --------------------------*/
-
-typedef struct source {
-  long given, taken, strange; /* wrong: from another allocator, or with other values */
-} source;
-typedef struct head {
-  void *owner;
-  void *memory;
-  uint64_t nbytes, align_bytes;
-  uint64_t device;
-} head;
-
-static source sources[4];
-
-static uint64_t device_word(DLDevice device) {
-  uint64_t word = 0;
-  memcpy(&word, &device, sizeof device);
-  return word;
-}
-
-static void *give(void *owner, DLDevice device, uint64_t nbytes, uint64_t align_bytes) {
-  char *memory = (char *)malloc(nbytes + 2 * align_bytes + sizeof(head));
-  uintptr_t at;
-  head *h;
-  if (!memory) abort();
-  at = ((uintptr_t)memory + sizeof(head) + align_bytes - 1) & ~(uintptr_t)(align_bytes - 1);
-  h = (head *)(at - sizeof(head));
-  h->owner = owner;
-  h->memory = memory;
-  h->nbytes = nbytes;
-  h->align_bytes = align_bytes;
-  h->device = device_word(device);
-  __atomic_add_fetch(&((source *)owner)->given, 1, __ATOMIC_RELAXED);
-  return (void *)at;
-}
-
-static void take(void *owner, DLDevice device, void *data, uint64_t nbytes, uint64_t align_bytes) {
-  head *h = (head *)((char *)data - sizeof(head));
-  int same = h->owner == owner && h->nbytes == nbytes && h->align_bytes == align_bytes;
-  if (!same || h->device != device_word(device)) {
-    __atomic_add_fetch(&((source *)owner)->strange, 1, __ATOMIC_RELAXED);
-  }
-  __atomic_add_fetch(&((source *)h->owner)->taken, 1, __ATOMIC_RELAXED);
-  free(h->memory);
-}
-
-static int32_t backend_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
-                             void *stream, void **out, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  *out = give(context, device, nbytes, align_bytes);
-  return DLRS_OK;
-}
-
-static int32_t backend_free(void *context, DLDevice device, void *data, uint64_t nbytes,
-                            uint64_t align_bytes, void *stream, dlrs_fault *fault) {
-  (void)stream, (void)fault;
-  take(context, device, data, nbytes, align_bytes);
-  return DLRS_OK;
-}
-
-static int32_t backend_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
-                            dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
-  if (plan->ndim != 0) return DLRS_UNSUPPORTED;
-  memcpy(plan->dst, plan->src, plan->item_nbytes);
-  return DLRS_OK;
-}
-
-static void *allocator_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  return give(context, device, nbytes, align_bytes);
-}
-
-static void allocator_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                           DLDevice device) {
-  take(context, device, data, nbytes, align_bytes);
-}
+static t_source sources[4];
 
 /* ---- Setters ---------------------------------------------------------------------------------*/
 
@@ -185,9 +110,7 @@ static void use_to_device(void) {
 }
 static void use_import(void) {
   DLManagedTensorVersioned *tensor = fresh(), *taken;
-  dlrs_import_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   options.copy = 1;
   if (tensor && made(dlrs_import_take(&tensor, &options, &taken, NULL))) tensor = taken;
   dlrs_release(tensor);
@@ -275,17 +198,11 @@ static void beside(const setter *s, const user *u) {
 static void tables(void) {
   int i;
   for (i = 0; i < 2; ++i) {
-    memset(&backends[i], 0, sizeof backends[i]);
-    backends[i].struct_size = sizeof backends[i];
-    backends[i].name = i ? "second" : "first";
-    backends[i].context = &sources[i];
-    backends[i].alloc = backend_alloc;
-    backends[i].free = backend_free;
-    backends[i].copy = backend_copy;
-    allocators[i].struct_size = sizeof allocators[i];
-    allocators[i].context = &sources[2 + i];
-    allocators[i].alloc = allocator_alloc;
-    allocators[i].free = allocator_free;
+    backends[i] = t_backend(&sources[i], i ? "second" : "first");
+    /* Without these, streams are waited for by nobody, and nothing is counted. */
+    backends[i].device_count = NULL;
+    backends[i].stream_sync = NULL;
+    allocators[i] = t_allocator(&sources[2 + i]);
   }
 }
 

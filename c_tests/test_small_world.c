@@ -76,9 +76,7 @@ static void judge(const world *w, int *twice, int *shared, int *same) {
 
 /* Whether a copy returns this status, and leaves the memory unchanged or as expected. */
 static int copies(const DLTensor *src, const DLTensor *dst, uint32_t flags, int32_t want) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   options.flags = flags;
   memcpy(memory, before, NBYTES);
   return dlrs_copy_desc(src, 0, dst, 0, &options, NULL) == want &&

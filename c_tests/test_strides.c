@@ -43,7 +43,7 @@ static void there_and_back(void) {
   if (uneven >= 0) {
     memset(got, 1, sizeof got);
     t_watch(got, sizeof got);
-    REFUSED(DLRS_STRIDES_UNEVEN, 2, DLRS_FIELD_STRIDES, uneven,
+    REJECTS(STRIDES_UNEVEN, 2, STRIDES, uneven,
             dlrs_strides_from_bytes(shape, bytes, ndim, itemsize, got, ERR));
     EQUAL(t_error.value, bytes[uneven]);
     EQUAL(t_error.limit, itemsize);
@@ -69,15 +69,15 @@ static void there_and_back(void) {
 #define REFUSALS(call) \
   do { \
     t_watch(out, sizeof out); \
-    REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, call(NULL, steps, 2, 4, out, ERR)); \
-    REFUSED(DLRS_NULL_ARG, 5, ANY, -1, call(shape, steps, 2, 4, NULL, ERR)); \
-    REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1, call(shape, odd, 2, 4, out, ERR)); \
-    REFUSED(DLRS_NDIM, 3, ANY, -1, call(shape, steps, -1, 4, out, ERR)); \
-    REFUSED(DLRS_NDIM, 3, ANY, -1, call(shape, steps, 65, 4, out, ERR)); \
-    REFUSED(DLRS_NDIM, 3, ANY, -1, call(shape, steps, INT32_MIN, 4, out, ERR)); \
-    REFUSED(DLRS_BAD_ARG, 4, ANY, -1, call(shape, steps, 2, 0, out, ERR)); \
-    REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 1, call(negative, steps, 2, 4, out, ERR)); \
-    REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, 1, call(huge, steps, 2, 4, out, ERR)); \
+    REJECTS(SHAPE_NULL, 1, ANY, -1, call(NULL, steps, 2, 4, out, ERR)); \
+    REJECTS(NULL_ARG, 5, ANY, -1, call(shape, steps, 2, 4, NULL, ERR)); \
+    REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, call(shape, odd, 2, 4, out, ERR)); \
+    REJECTS(NDIM, 3, ANY, -1, call(shape, steps, -1, 4, out, ERR)); \
+    REJECTS(NDIM, 3, ANY, -1, call(shape, steps, 65, 4, out, ERR)); \
+    REJECTS(NDIM, 3, ANY, -1, call(shape, steps, INT32_MIN, 4, out, ERR)); \
+    REJECTS(BAD_ARG, 4, ANY, -1, call(shape, steps, 2, 0, out, ERR)); \
+    REJECTS(SHAPE_NEG, 1, SHAPE, 1, call(negative, steps, 2, 4, out, ERR)); \
+    REJECTS(SIZE_OVERFLOW, 1, SHAPE, 1, call(huge, steps, 2, 4, out, ERR)); \
     WORKS(call(NULL, NULL, 0, 4, NULL, ERR)); \
     t_unwatch(); \
   } while (0)
@@ -94,13 +94,11 @@ static void limits(void) {
   int64_t shape[2] = {2, 3}, steps[2] = {12, 6}, out[2] = {7, 7};
   int64_t far[2] = {INT64_MAX / 4, INT64_MIN}, ones[2] = {1, 1}, none[2] = {0, 2};
   t_watch(out, sizeof out);
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_strides_from_bytes(shape, steps, 2, 4, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_strides_to_bytes(shape, steps, 2, 4, NULL, ERR));
-  REFUSED(DLRS_STRIDES_UNEVEN, 2, DLRS_FIELD_STRIDES, 1,
-          dlrs_strides_from_bytes(shape, steps, 2, 4, out, ERR));
+  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_strides_from_bytes(shape, steps, 2, 4, NULL, ERR));
+  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_strides_to_bytes(shape, steps, 2, 4, NULL, ERR));
+  REJECTS(STRIDES_UNEVEN, 2, STRIDES, 1, dlrs_strides_from_bytes(shape, steps, 2, 4, out, ERR));
   CHECK(strstr(t_error.message, "(value 6, limit 4)") != NULL);
-  REFUSED(DLRS_EXTENT_OVERFLOW, 2, DLRS_FIELD_STRIDES, 1,
-          dlrs_strides_to_bytes(shape, far, 2, 4, out, ERR));
+  REJECTS(EXTENT_OVERFLOW, 2, STRIDES, 1, dlrs_strides_to_bytes(shape, far, 2, 4, out, ERR));
   EQUAL(t_error.value, INT64_MIN);
   t_unwatch();
   /* Large ones that fit; unused strides cannot be too large. */

@@ -26,36 +26,28 @@ static void within(void) {
   const uintptr_t bases[] = {0, 1, 16, 4095, 65535, (uintptr_t)-1 - 65535, (uintptr_t)-17};
   const size_t count = sizeof(void *) == 8 ? 7 : 5; /* far away where the address space permits */
   size_t i;
-  dlrs_alloc_options options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   DLManagedTensorVersioned *out;
   t_make(&good);
   for (i = 0; i < count; ++i) {
-    REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-            dlrs_validate_within(bare, 0, (void *)bases[i], 16, ERR));
+    REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(bare, 0, (void *)bases[i], 16, ERR));
     CHECK(!tells(t_error.message, first) && t_error.value == 0);
   }
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(bare, 0, first - 8, 16, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(bare, 0, first - 8, 16, ERR));
   EQUAL(t_error.value, 32);
   EQUAL(t_error.limit, 16);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
-          dlrs_validate_within(bare, 0, first + 8, 16, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, DATA, -1, dlrs_validate_within(bare, 0, first + 8, 16, ERR));
   EQUAL(t_error.value, -8);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
-          dlrs_validate_within(bare, 0, first, UINT64_MAX, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, first, UINT64_MAX, ERR));
   CHECK(strstr(t_error.message, "(value 18446744073709551615)") != NULL);
-  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
-          dlrs_validate(bare, (uint64_t)1 << 63, DLRS_LEVEL_STRICT, ERR));
+  REJECTS(FLAGS, 1, FLAGS, -1, dlrs_validate(bare, (uint64_t)1 << 63, DLRS_LEVEL_STRICT, ERR));
   CHECK(strstr(t_error.message, "(value 9223372036854775808)") != NULL);
   bare->byte_offset = UINT64_MAX;
-  REFUSED(DLRS_OFFSET, 1, DLRS_FIELD_BYTE_OFFSET, -1,
-          dlrs_validate(bare, 0, DLRS_LEVEL_STRICT, ERR));
+  REJECTS(OFFSET, 1, BYTE_OFFSET, -1, dlrs_validate(bare, 0, DLRS_LEVEL_STRICT, ERR));
   CHECK(strstr(t_error.message, "(value 18446744073709551615)") != NULL);
   bare->byte_offset = 0;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = (uint64_t)1 << 63;
-  REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1, dlrs_tensor_new_like(bare, &options, &out, ERR));
+  REJECTS(FLAGS, 2, FLAGS, -1, dlrs_tensor_new_like(bare, &options, &out, ERR));
   CHECK(strstr(t_error.message, "(value 9223372036854775808)") != NULL);
 }
 
@@ -76,19 +68,16 @@ int main(void) {
   }
   WORKS(dlrs_validate_within(bare, 0, good.values, sizeof good.values, ERR));
   for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-    REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_validate(bare, 0, wrong[i], ERR));
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_validate_managed(&good.managed, wrong[i], ERR));
-    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_validate_legacy(&good.legacy, wrong[i], ERR));
+    REJECTS(BAD_ARG, 3, NONE, -1, dlrs_validate(bare, 0, wrong[i], ERR));
+    REJECTS(BAD_ARG, 2, NONE, -1, dlrs_validate_managed(&good.managed, wrong[i], ERR));
+    REJECTS(BAD_ARG, 2, NONE, -1, dlrs_validate_legacy(&good.legacy, wrong[i], ERR));
     EQUAL(t_error.value, wrong[i]);
   }
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate(NULL, 0, 3, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_managed(NULL, 3, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_legacy(NULL, 3, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
-  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
+  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_validate_within((DLTensor *)((char *)t_guard() + 2), 0, good.values, 24, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();
   /* Numbers of which a quick check sees the same bits twice, or that wrap to 0: 2^40 steps of 2^37,
    * 2^27 and 2^38 bytes, 2^12 of 2^60. With pointers of 32 bits the elements alone are too many. */
@@ -107,7 +96,7 @@ int main(void) {
   many = 3; /* 2^61 elements, 2^63 bytes */
   step = (int64_t)1 << 60;
   far.dtype = F32;
-  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
+  REJECTS(EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
   EQUAL(t_error.value, (int64_t)1 << 61);
   /* Several faults: the first in the fixed order is reported. */
   good.managed.version.major = 2;
@@ -116,37 +105,37 @@ int main(void) {
   bare->shape = NULL;
   bare->dtype = t_dtype(99, 0, 0);
   bare->device = t_device(99, -1);
-  REFUSED(DLRS_VERSION, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(VERSION, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   good.managed.version.major = 1;
-  REFUSED(DLRS_FLAGS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(FLAGS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   good.managed.flags = 0;
-  REFUSED(DLRS_NDIM, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(NDIM, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->ndim = 2;
-  REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(SHAPE_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->shape = good.shape;
   good.shape[1] = -1;
-  REFUSED(DLRS_DTYPE_BITS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DTYPE_BITS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->dtype.bits = 32;
-  REFUSED(DLRS_DTYPE_LANES, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DTYPE_LANES, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->dtype.lanes = 1;
-  REFUSED(DLRS_DTYPE_CODE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DTYPE_CODE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   EQUAL(t_error.value, 99);
   EQUAL(t_error.limit, DLRS_CODE_BCOMPLEX); /* the last known code */
   bare->dtype.code = kDLFloat;
-  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->device.device_type = kDLCPU;
-  REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DEVICE_ID, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->device.device_id = 0;
   bare->strides = NULL;
-  REFUSED(DLRS_SHAPE_NEG, 1, ANY, 1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(SHAPE_NEG, 1, ANY, 1, dlrs_validate_managed(&good.managed, 3, ERR));
   good.shape[1] = 3;
   bare->data = NULL;
-  REFUSED(DLRS_STRIDES_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(STRIDES_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->strides = good.strides;
   good.strides[0] = INT64_MAX / 2;
-  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate_managed(&good.managed, 3, ERR));
   good.strides[0] = 3;
-  REFUSED(DLRS_DATA_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  REJECTS(DATA_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->data = good.values;
   WORKS(dlrs_validate_managed(&good.managed, 3, ERR));
   return t_close();

@@ -121,7 +121,7 @@ static void test_shape(mt base) {
   EQUAL(value_at(v, SHAPE(3, 5)), 23);
   dlrs_release(v);
   WORKS(dlrs_view_transpose(base, 0, 1, &v, ERR));
-  REFUSED(DLRS_NOT_VIEWABLE, 2, DLRS_FIELD_NONE, 0, dlrs_view_reshape(v, SHAPE(6, 4), 2, &w, ERR));
+  REJECTS(NOT_VIEWABLE, 2, NONE, 0, dlrs_view_reshape(v, SHAPE(6, 4), 2, &w, ERR));
   WORKS(dlrs_view_reshape(v, SHAPE(3, 2, 2, 2), 4, &w, ERR)); /* only splits */
   EQUAL(value_at(w, SHAPE(2, 1, 1, 1)), 23);
   dlrs_release(w);
@@ -163,7 +163,7 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_narrow(v, 2, 2, 1, &w, ERR));
   CHECK(w->dl_tensor.data == NULL && w->dl_tensor.byte_offset == 0);
   dlrs_release(w);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(v, SHAPE(0, -1), 2, &w, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 1, dlrs_view_reshape(v, SHAPE(0, -1), 2, &w, ERR));
   EQUAL(t_error.value, -1);
   dlrs_release(v);
   WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
@@ -225,7 +225,7 @@ static void test_unknown_lanes(void) {
   EQUAL(w->dl_tensor.strides[0], 4);
   dlrs_release(w);
   dlrs_release(v);
-  REFUSED(DLRS_DTYPE_CODE, 2, DLRS_FIELD_NONE, -1, dlrs_view_bitcast(base, bare.dtype, &v, ERR));
+  REJECTS(DTYPE_CODE, 2, NONE, -1, dlrs_view_bitcast(base, bare.dtype, &v, ERR));
   dlrs_release(base);
 }
 
@@ -250,19 +250,18 @@ static void test_form(mt base) {
   EQUAL(w->dl_tensor.ndim, 1);
   EQUAL(w->dl_tensor.shape[0], 24);
   dlrs_release(w);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_normalize(base, 8, &w, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_normalize(base, 8, &w, ERR));
   /* A handle has views through byte_offset alone. */
   bare.device = t_device(kDLMetal, 0);
   bare.byte_offset = 64;
   metal = t_managed(bare, 0);
-  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_view_select(&metal, 0, 1, &w, ERR));
+  REJECTS(FOREIGN, 1, NONE, -1, dlrs_view_select(&metal, 0, 1, &w, ERR));
   WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &v, ERR));
   WORKS(dlrs_view_select(v, 0, 1, &w, ERR));
   CHECK(w->dl_tensor.data == base->dl_tensor.data);
   EQUAL(w->dl_tensor.byte_offset, 64 + 48);
   dlrs_release(w);
-  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
-          dlrs_view_normalize(v, DLRS_NORMALIZE_OFFSET, &w, ERR));
+  REJECTS(UNSUPPORTED, 1, DEVICE_TYPE, -1, dlrs_view_normalize(v, DLRS_NORMALIZE_OFFSET, &w, ERR));
   dlrs_release(v);
   /* Where the offset would be negative, data is adjusted; a handle cannot be. */
   bare.byte_offset = 0;
@@ -277,7 +276,7 @@ static void test_form(mt base) {
   dlrs_release(v);
   bare.device = t_device(kDLMetal, 0);
   WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &v, ERR));
-  REFUSED(DLRS_OFFSET, 1, DLRS_FIELD_BYTE_OFFSET, -1, dlrs_view_flip(v, 0, &w, ERR));
+  REJECTS(OFFSET, 1, BYTE_OFFSET, -1, dlrs_view_flip(v, 0, &w, ERR));
   dlrs_release(v);
 }
 
@@ -337,9 +336,9 @@ static void test_refusals(mt base) {
   DLManagedTensorVersioned other = *base;
   const int64_t big[2] = {INT64_C(1) << 40, INT64_C(1) << 40};
   t_context = "refusals";
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, 3, 0, 1, 1, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, INT32_MIN, 0, 1, 1, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, 0, 0, 1, 0, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_slice(base, 3, 0, 1, 1, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_slice(base, INT32_MIN, 0, 1, 1, &v, ERR));
+  REJECTS(BAD_ARG, 5, NONE, -1, dlrs_view_slice(base, 0, 0, 1, 0, &v, ERR));
   WORKS(dlrs_view_slice(base, 0, INT64_MIN, INT64_MAX, INT64_MAX, &v, ERR));
   EQUAL(v->dl_tensor.shape[0], 1);
   dlrs_release(v);
@@ -347,73 +346,67 @@ static void test_refusals(mt base) {
   EQUAL(v->dl_tensor.shape[0], 1);
   dlrs_release(v);
   v = NULL;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
   CHECK(t_error.value == 4 && t_error.limit == 3);
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_select(base, 3, 0, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_select(base, 3, 0, &v, ERR));
   CHECK(t_error.value == 3 && t_error.limit == 2);
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
   CHECK(t_error.value == 2 && t_error.limit == 1);
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, 4, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));
+  REJECTS(BAD_ARG, 4, NONE, 2, dlrs_view_narrow(base, 2, 1, 4, &v, ERR));
   EQUAL(t_error.limit, 3);
-  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, INT64_MIN, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_flip(base, -4, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_unfold(base, 2, 5, 1, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 2, 2, 0, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 2, 2, INT64_MIN, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_diagonal(base, 1, -2, 0, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_permute(base, SHAPE(0, 1), 2, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_permute(base, SHAPE(0, 1, -2), 3, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1,
-          dlrs_view_permute(base, SHAPE(0, INT64_MIN, 2), 3, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_transpose(base, 0, 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 1, DLRS_FIELD_SHAPE, 0, dlrs_view_squeeze(base, 0, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
-  REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, 65, &v, ERR));
-  REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, INT32_MIN, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
-          dlrs_view_reshape(base, SHAPE(5, -1), 2, &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -1), 2, &v, ERR));
+  REJECTS(BAD_ARG, 4, NONE, 2, dlrs_view_narrow(base, 2, 1, INT64_MIN, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_flip(base, -4, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, 2, dlrs_view_unfold(base, 2, 5, 1, &v, ERR));
+  REJECTS(BAD_ARG, 4, NONE, -1, dlrs_view_unfold(base, 2, 2, 0, &v, ERR));
+  REJECTS(BAD_ARG, 4, NONE, -1, dlrs_view_unfold(base, 2, 2, INT64_MIN, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_view_diagonal(base, 1, -2, 0, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_view_permute(base, SHAPE(0, 1), 2, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 2, dlrs_view_permute(base, SHAPE(0, 1, -2), 3, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 1, dlrs_view_permute(base, SHAPE(0, INT64_MIN, 2), 3, &v, ERR));
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_view_transpose(base, 0, 3, &v, ERR));
+  REJECTS(SHAPE_MISMATCH, 1, SHAPE, 0, dlrs_view_squeeze(base, 0, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
+  REJECTS(NDIM, 3, NONE, -1, dlrs_view_reshape(base, shape234, 65, &v, ERR));
+  REJECTS(NDIM, 3, NONE, -1, dlrs_view_reshape(base, shape234, INT32_MIN, &v, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, NONE, -1, dlrs_view_reshape(base, SHAPE(5, -1), 2, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -1), 2, &v, ERR));
   EQUAL(t_error.value, -1);
-  REFUSED(DLRS_SHAPE_NEG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -2), 2, &v, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, big, 2, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, 0,
-          dlrs_view_expand(base, SHAPE(4, 3, 4), 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 3, DLRS_FIELD_NONE, -1,
-          dlrs_view_expand(base, SHAPE(3, 4), 2, &v, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, ANY,
+  REJECTS(SHAPE_NEG, 2, NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -2), 2, &v, ERR));
+  REJECTS(SIZE_OVERFLOW, 2, NONE, 1, dlrs_view_reshape(base, big, 2, &v, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, NONE, 0, dlrs_view_expand(base, SHAPE(4, 3, 4), 3, &v, ERR));
+  REJECTS(SHAPE_MISMATCH, 3, NONE, -1, dlrs_view_expand(base, SHAPE(3, 4), 2, &v, ERR));
+  REJECTS(SIZE_OVERFLOW, 1, SHAPE, ANY,
           dlrs_view_expand(base, SHAPE(INT64_C(1) << 60, 2, 3, 4), 4, &v, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+  REJECTS(OUT_OF_BOUNDS, 1, NONE, -1,
           dlrs_view_as_strided(base, SHAPE(25), SHAPE(1), 1, 0, &v, ERR));
   EQUAL(t_error.value, 100);
   EQUAL(t_error.limit, 96);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+  REJECTS(OUT_OF_BOUNDS, 1, NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, -1, &v, ERR));
   CHECK(t_error.value == -4 && t_error.limit == 0);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+  REJECTS(OUT_OF_BOUNDS, 1, NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, INT64_MIN, &v, ERR));
   CHECK(t_error.value == INT64_MIN && t_error.limit == 0);
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+  REJECTS(OUT_OF_BOUNDS, 1, NONE, -1,
           dlrs_view_as_strided(base, SHAPE(2), SHAPE(INT64_MAX), 1, 0, &v, ERR));
   CHECK(t_error.value == INT64_MAX && t_error.limit == 96);
-  REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
+  REJECTS(EXTENT_OVERFLOW, 3, NONE, 0,
           dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
   /* 2^67 elements, which overflow 64 bits. */
-  REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
+  REJECTS(EXTENT_OVERFLOW, 3, NONE, 0,
           dlrs_view_as_strided(base, SHAPE((INT64_C(1) << 40) + 1), SHAPE(1 << 27), 1, 0, &v, ERR));
-  REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
-          dlrs_view_bitcast(base, t_dtype(kDLFloat, 24, 1), &v, ERR));
-  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
+  REJECTS(DTYPE_BITS, 2, NONE, -1, dlrs_view_bitcast(base, t_dtype(kDLFloat, 24, 1), &v, ERR));
+  REJECTS(DTYPE_MISMATCH, 2, NONE, -1,
           dlrs_view_bitcast(base, t_dtype(kDLOpaqueHandle, 64, 1), &v, ERR));
-  REFUSED(DLRS_NOT_VIEWABLE, 1, DLRS_FIELD_STRIDES, 1,
-          dlrs_view_bitcast(base, t_dtype(kDLFloat, 32, 3), &v, ERR));
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_lanes(base, 0, &v, ERR));
-  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, 2, dlrs_view_lanes(base, 3, &v, ERR));
+  REJECTS(NOT_VIEWABLE, 1, STRIDES, 1, dlrs_view_bitcast(base, t_dtype(kDLFloat, 32, 3), &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, -1, dlrs_view_lanes(base, 0, &v, ERR));
+  REJECTS(SHAPE_MISMATCH, 2, NONE, 2, dlrs_view_lanes(base, 3, &v, ERR));
   other.deleter = t_delete_versioned;
-  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_view_flip(&other, 0, &v, ERR));
+  REJECTS(FOREIGN, 1, NONE, -1, dlrs_view_flip(&other, 0, &v, ERR));
   other.version.major = 2;
-  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_view_flip(&other, 0, &v, ERR));
+  REJECTS(VERSION, 1, VERSION, -1, dlrs_view_flip(&other, 0, &v, ERR));
 }
 
 /* 2^52 elements of 1 MiB: 2^72 bytes, which overflow 64 bits. */
@@ -423,8 +416,7 @@ static void test_far(void) {
   mt base = NULL, v = NULL;
   t_context = "far";
   WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &base, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, ANY, ANY, ANY,
-          dlrs_view_as_strided(base, &shape, &stride, 1, 0, &v, ERR));
+  REJECTS(OUT_OF_BOUNDS, ANY, ANY, ANY, dlrs_view_as_strided(base, &shape, &stride, 1, 0, &v, ERR));
   dlrs_release(base);
 }
 
@@ -437,17 +429,17 @@ static void test_limits(void) {
   t_context = "limits";
   for (i = 0; i < 64; ++i) ones[i] = 1, odd[i] = i % 2 ? INT64_MIN : INT64_MAX;
   WORKS(dlrs_tensor_new(ones, 64, F32, CPU, NULL, &base, ERR));
-  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 0, &v, ERR));
+  REJECTS(NDIM, 1, NONE, -1, dlrs_view_unsqueeze(base, 0, &v, ERR));
   EQUAL(t_error.value, 65);
-  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 0, 1, 1, &v, ERR));
-  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_lanes(base, 1, &v, ERR));
+  REJECTS(NDIM, 1, NONE, -1, dlrs_view_unfold(base, 0, 1, 1, &v, ERR));
+  REJECTS(NDIM, 1, NONE, -1, dlrs_view_lanes(base, 1, &v, ERR));
   WORKS(dlrs_view_squeeze(base, DLRS_ALL_AXES, &v, ERR));
   EQUAL(v->dl_tensor.ndim, 0);
   CHECK(v->dl_tensor.shape == NULL && v->dl_tensor.strides == NULL);
   dlrs_release(v);
   WORKS(dlrs_view_reshape(base, NULL, 0, &v, ERR));
   EQUAL(v->dl_tensor.ndim, 0);
-  REFUSED(DLRS_NOT_VIEWABLE, 2, DLRS_FIELD_NONE, -1,
+  REJECTS(NOT_VIEWABLE, 2, NONE, -1,
           dlrs_view_bitcast(v, t_dtype(kDLUInt, 8, 1), &w, ERR)); /* 0-d */
   dlrs_release(v);
   dlrs_release(base);
@@ -560,22 +552,22 @@ static void test_steps(mt base) {
   EQUAL(v->dl_tensor.ndim, 3);
   dlrs_release(v);
   v = NULL;
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_apply(base, NULL, 1, &v, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_view_apply(base, NULL, 1, &v, ERR));
   steps[2].axis = 9;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
   steps[2].op = 0;
-  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
+  REJECTS(BAD_ARG, 2, NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
   steps[1].struct_size = 8;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
   steps[1].struct_size = sizeof *steps + 8;
-  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
+  REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
 }
 
 static void test_packed(void) {
   mt base = NULL, v = NULL, w = NULL;
   t_context = "packed";
   WORKS(dlrs_tensor_new(SHAPE(3, 4), 2, t_dtype(kDLFloat4_e2m1fn, 4, 1), CPU, NULL, &base, ERR));
-  REFUSED(DLRS_SUBBYTE, 1, DLRS_FIELD_NONE, -1, dlrs_view_narrow(base, 1, 1, 2, &v, ERR));
+  REJECTS(SUBBYTE, 1, NONE, -1, dlrs_view_narrow(base, 1, 1, 2, &v, ERR));
   WORKS(dlrs_view_narrow(base, 1, 2, 2, &v, ERR));
   EQUAL(v->dl_tensor.byte_offset, 1);
   dlrs_release(v);
@@ -591,8 +583,7 @@ static void test_packed(void) {
   dlrs_release(v);
   /* The other half of a byte belongs to another element. */
   WORKS(dlrs_view_narrow(base, 1, 0, 3, &v, ERR));
-  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
-          dlrs_view_as_strided(v, SHAPE(12), SHAPE(1), 1, 0, &w, ERR));
+  REJECTS(OUT_OF_BOUNDS, 1, NONE, -1, dlrs_view_as_strided(v, SHAPE(12), SHAPE(1), 1, 0, &w, ERR));
   CHECK(t_error.value == 48 && t_error.limit == 44 && strstr(t_error.message, "bits") != NULL);
   WORKS(dlrs_view_as_strided(v, SHAPE(11), SHAPE(1), 1, 0, &w, ERR));
   dlrs_release(w);
@@ -650,10 +641,9 @@ static void test_queries(mt base) {
   EQUAL(answer, DLRS_UNDECIDED);
   dlrs_release(odd);
   odd = make_base();
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_is_unique(NULL, 0, &answer, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_is_unique(&odd->dl_tensor, 0, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1,
-          dlrs_may_overlap(&odd->dl_tensor, 0, NULL, 0, &answer, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_is_unique(NULL, 0, &answer, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_is_unique(&odd->dl_tensor, 0, NULL, ERR));
+  REJECTS(NULL_ARG, 3, NONE, -1, dlrs_may_overlap(&odd->dl_tensor, 0, NULL, 0, &answer, ERR));
   dlrs_release(even);
   dlrs_release(wide);
   dlrs_release(odd);
@@ -661,50 +651,43 @@ static void test_queries(mt base) {
   EQUAL(strides[0] * 100 + strides[1] * 10 + strides[2], 1241);
   WORKS(dlrs_compact_strides(shape234, 3, 'F', strides, ERR));
   EQUAL(strides[0] * 100 + strides[1] * 10 + strides[2], 126);
-  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_compact_strides(shape234, 3, 'K', strides, ERR));
-  REFUSED(DLRS_NULL_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_compact_strides(shape234, 3, 'C', NULL, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, 1,
+  REJECTS(BAD_ARG, 3, NONE, -1, dlrs_compact_strides(shape234, 3, 'K', strides, ERR));
+  REJECTS(NULL_ARG, 4, NONE, -1, dlrs_compact_strides(shape234, 3, 'C', NULL, ERR));
+  REJECTS(SIZE_OVERFLOW, 1, SHAPE, 1,
           dlrs_compact_strides(SHAPE(INT64_MAX, INT64_MAX), 2, 'C', strides, ERR));
 }
 
-/* NULL for the base and for out, in every function. */
+/* NULL for the base and for out, in every function; `out` is argument `last`. */
 static void test_null(mt base) {
   mt v = NULL;
   t_context = "NULL";
-#define NULLS(last, no_base, no_out)                           \
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, no_base), \
-      REFUSED(DLRS_NULL_ARG, last, DLRS_FIELD_NONE, -1, no_out)
-  NULLS(4, dlrs_view_apply(NULL, NULL, 0, &v, ERR), dlrs_view_apply(base, NULL, 0, NULL, ERR));
-  NULLS(6, dlrs_view_slice(NULL, 0, 0, 1, 1, &v, ERR),
-        dlrs_view_slice(base, 0, 0, 1, 1, NULL, ERR));
-  NULLS(4, dlrs_view_select(NULL, 0, 0, &v, ERR), dlrs_view_select(base, 0, 0, NULL, ERR));
-  NULLS(5, dlrs_view_narrow(NULL, 0, 0, 1, &v, ERR), dlrs_view_narrow(base, 0, 0, 1, NULL, ERR));
-  NULLS(3, dlrs_view_flip(NULL, 0, &v, ERR), dlrs_view_flip(base, 0, NULL, ERR));
-  NULLS(5, dlrs_view_unfold(NULL, 0, 1, 1, &v, ERR), dlrs_view_unfold(base, 0, 1, 1, NULL, ERR));
-  NULLS(5, dlrs_view_diagonal(NULL, 0, 1, 0, &v, ERR),
-        dlrs_view_diagonal(base, 0, 1, 0, NULL, ERR));
-  NULLS(4, dlrs_view_permute(NULL, shape234, 3, &v, ERR),
-        dlrs_view_permute(base, shape234, 3, NULL, ERR));
-  NULLS(4, dlrs_view_transpose(NULL, 0, 1, &v, ERR), dlrs_view_transpose(base, 0, 1, NULL, ERR));
-  NULLS(3, dlrs_view_squeeze(NULL, 0, &v, ERR), dlrs_view_squeeze(base, 0, NULL, ERR));
-  NULLS(3, dlrs_view_unsqueeze(NULL, 0, &v, ERR), dlrs_view_unsqueeze(base, 0, NULL, ERR));
-  NULLS(6, dlrs_view_as_strided(NULL, shape234, shape234, 3, 0, &v, ERR),
-        dlrs_view_as_strided(base, shape234, shape234, 3, 0, NULL, ERR));
-  NULLS(4, dlrs_view_reshape(NULL, shape234, 3, &v, ERR),
-        dlrs_view_reshape(base, shape234, 3, NULL, ERR));
-  NULLS(4, dlrs_view_expand(NULL, shape234, 3, &v, ERR),
-        dlrs_view_expand(base, shape234, 3, NULL, ERR));
-  NULLS(3, dlrs_view_bitcast(NULL, F32, &v, ERR), dlrs_view_bitcast(base, F32, NULL, ERR));
-  NULLS(3, dlrs_view_lanes(NULL, 1, &v, ERR), dlrs_view_lanes(base, 1, NULL, ERR));
-  NULLS(3, dlrs_view_normalize(NULL, 0, &v, ERR), dlrs_view_normalize(base, 0, NULL, ERR));
+#define NULLS(last, function, ...)                                    \
+  REJECTS(NULL_ARG, 1, NONE, -1, function(NULL, __VA_ARGS__, &v, ERR)); \
+  REJECTS(NULL_ARG, last, NONE, -1, function(base, __VA_ARGS__, NULL, ERR))
+  NULLS(4, dlrs_view_apply, NULL, 0);
+  NULLS(6, dlrs_view_slice, 0, 0, 1, 1);
+  NULLS(4, dlrs_view_select, 0, 0);
+  NULLS(5, dlrs_view_narrow, 0, 0, 1);
+  NULLS(3, dlrs_view_flip, 0);
+  NULLS(5, dlrs_view_unfold, 0, 1, 1);
+  NULLS(5, dlrs_view_diagonal, 0, 1, 0);
+  NULLS(4, dlrs_view_permute, shape234, 3);
+  NULLS(4, dlrs_view_transpose, 0, 1);
+  NULLS(3, dlrs_view_squeeze, 0);
+  NULLS(3, dlrs_view_unsqueeze, 0);
+  NULLS(6, dlrs_view_as_strided, shape234, shape234, 3, 0);
+  NULLS(4, dlrs_view_reshape, shape234, 3);
+  NULLS(4, dlrs_view_expand, shape234, 3);
+  NULLS(3, dlrs_view_bitcast, F32);
+  NULLS(3, dlrs_view_lanes, 1);
+  NULLS(3, dlrs_view_normalize, 0);
   EQUAL(dlrs_view_flip(NULL, 0, NULL, NULL), DLRS_NULL_ARG);
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_view_read_only(NULL, &v, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_read_only(base, NULL, ERR));
-  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, NULL, 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_expand(base, NULL, 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_permute(base, NULL, 3, &v, ERR));
-  REFUSED(DLRS_SHAPE_NULL, 3, DLRS_FIELD_NONE, -1,
-          dlrs_view_as_strided(base, shape234, NULL, 3, 0, &v, ERR));
+  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_view_read_only(NULL, &v, ERR));
+  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_view_read_only(base, NULL, ERR));
+  REJECTS(SHAPE_NULL, 2, NONE, -1, dlrs_view_reshape(base, NULL, 3, &v, ERR));
+  REJECTS(SHAPE_NULL, 2, NONE, -1, dlrs_view_expand(base, NULL, 3, &v, ERR));
+  REJECTS(SHAPE_NULL, 2, NONE, -1, dlrs_view_permute(base, NULL, 3, &v, ERR));
+  REJECTS(SHAPE_NULL, 3, NONE, -1, dlrs_view_as_strided(base, shape234, NULL, 3, 0, &v, ERR));
 }
 
 int main(void) {

@@ -4,7 +4,6 @@
 #endif
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -89,15 +88,24 @@ static void f07(void) {
  * change. */
 enum { SHARED = 256 };
 static DLManagedTensorVersioned *shared[SHARED];
-static long arrived;
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t both_here = PTHREAD_COND_INITIALIZER;
+static int arrived;
+
+/* Returns once both threads are here. */
+static void meet(int step) {
+  pthread_mutex_lock(&door);
+  if (++arrived == 2 * step) pthread_cond_broadcast(&both_here);
+  while (arrived < 2 * step) pthread_cond_wait(&both_here, &door);
+  pthread_mutex_unlock(&door);
+}
 
 static void *changes_flags(void *argument) {
   const uint64_t set = argument ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   const uint64_t clear = argument ? 0 : DLPACK_FLAG_BITMASK_IS_COPIED;
   int i;
   for (i = 0; i < SHARED; ++i) {
-    __atomic_add_fetch(&arrived, 1, __ATOMIC_RELAXED);
-    while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) < 2 * (i + 1)) sched_yield();
+    meet(i + 1);
     if (dlrs_set_flags(shared[i], set, clear, NULL) != DLRS_OK) abort();
   }
   return NULL;
@@ -358,7 +366,7 @@ static void *everything(void *argument) {
   DLManagedTensorVersioned *out, *clone, *taken;
   DLManagedTensor *legacy;
   DLDataType dtype;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   int64_t shape[2] = {5, 7}, src_strides[2] = {1, 5}, dst_strides[2] = {-7, 1};
   float from[35] = {0}, into[35];
   DLTensor src = t_describe(from, F32, 2, shape, src_strides);
@@ -367,8 +375,6 @@ static void *everything(void *argument) {
   char text[256];
   dlrs_error error;
   error.struct_size = sizeof error;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
   t_make(&good);
   *failures += dlrs_validate_managed(&good.managed, DLRS_LEVEL_STRICT, &error) != DLRS_OK;

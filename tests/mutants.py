@@ -40,11 +40,10 @@ ENGINE = ("crates/engine/src/nest.rs", "crates/engine/src/plan.rs", "crates/engi
           "crates/kernels/src/*.rs")
 HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
-# Those that detect fastest first; test_engine repeats the others' checks of the core.
+# Those that detect fastest first.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
-SLOW = ("test_engine",)
 # Frames are small in the library that is shipped, not in this one.
-LEFT_OUT = ("test_stack",)
+LEFT_OUT = {"test_engine"}
 # Of tests/engine, those that detect most; then all of it. (Its tests of "large" copies take
 # longest.)
 ENGINE_FIRST = ("random_bytes", "random_bits", "permutations", "parallel")
@@ -107,7 +106,7 @@ class Tree:
         link.symlink_to("libdlpack_rs.so")
         c_tests = self.top / "c_tests"
         names = {path.stem for path in c_tests.glob("test_*.c")} | {"catalogue", "sweep"}
-        names -= {*SLOW, *LEFT_OUT}
+        names -= LEFT_OUT
         self.programs = [name for name in FIRST if name in names]
         self.programs += sorted(names - set(FIRST))
         for name in self.programs:

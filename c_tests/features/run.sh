@@ -15,8 +15,8 @@ host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 jobs=$(nproc 2>/dev/null || echo 2)
 warn="-Wall -Wextra -Wpedantic -Werror"
 # Those that take long and test what no feature changes; those that load CUDA's driver.
-long="test_engine test_far test_platform test_racing test_stack test_workers"
-for_cuda="test_device test_setters test_stream"
+long="test_engine test_platform test_racing test_workers"
+for_cuda="test_device test_setters"
 passed=0 failed=0
 
 try() { # try NAME COMMAND...

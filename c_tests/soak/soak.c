@@ -256,9 +256,7 @@ static void make(worker *w) {
   int64_t shape[NDIM_MAX];
   int32_t ndim = random_shape(w, shape);
   DLManagedTensorVersioned *tensor = NULL;
-  dlrs_alloc_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
+  dlrs_alloc_options options = DLRS_INIT(dlrs_alloc_options);
   options.align_bytes = one_in(w, 4) ? 1u << below(w, 13) : 0;
   if (!EXPECT(dlrs_tensor_new(shape, ndim, random_dtype(w), CPU, &options, &tensor, NULL) ==
               DLRS_OK)) {
@@ -322,10 +320,8 @@ static void import(worker *w) {
   foreign *made = make_foreign(w, &mine);
   DLManagedTensorVersioned *given = &made->managed, *tensor = NULL;
   uint64_t hash = hash_of(&given->dl_tensor);
-  dlrs_import_options options;
+  dlrs_import_options options = DLRS_INIT(dlrs_import_options);
   int32_t status;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.copy = below(w, 3) - 1;
   options.order = "\0CFAK"[below(w, 5)];
   status = dlrs_import_take(&given, &options, &tensor, NULL);
@@ -517,7 +513,7 @@ static void copy(worker *w) {
   item *slot = pick(w);
   int64_t strides[NDIM_MAX], first, room;
   DLTensor into, same;
-  dlrs_copy_options options;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   size_t nbytes;
   if (slot == NULL) return;
   into = slot->tensor->dl_tensor;
@@ -530,8 +526,6 @@ static void copy(worker *w) {
   same = into;
   same.data = room_for(nbytes);
   memcpy(same.data, into.data, nbytes);
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
   options.threads = (uint32_t)below(w, 4);
   EXPECT(dlrs_copy_desc(&slot->tensor->dl_tensor, 0, &into, DLPACK_FLAG_BITMASK_READ_ONLY,
                         &options, NULL) == DLRS_READ_ONLY);
@@ -644,15 +638,13 @@ static void text(worker *w) {
 
 /* Calls that fail, change nothing, and report why. */
 static void refused(worker *w) {
-  dlrs_error error;
+  dlrs_error error = DLRS_INIT(dlrs_error);
   item *slot = pick(w);
   DLManagedTensorVersioned *out = (DLManagedTensorVersioned *)&error, *none = NULL;
   int64_t shape[2] = {3, -1};
   int32_t want = DLRS_NULL_ARG, status = DLRS_OK;
   debt *mine;
   if (slot == NULL) return;
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
   switch (below(w, 9)) {
     case 0:
       want = DLRS_SHAPE_NEG;
@@ -700,28 +692,8 @@ static void refused(worker *w) {
 
 /* ---- Global settings, and processes ----------------------------------------------------------*/
 
-static char plain_context;
-
-/* Memory with its size before it, which the arguments of `free` must match. */
-static void *plain_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
-  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
-  char *memory = NULL;
-  (void)device;
-  if (context != &plain_context) abort();
-  if (posix_memalign((void **)&memory, before, before + (size_t)nbytes) != 0) return NULL;
-  memcpy(memory + before - sizeof nbytes, &nbytes, sizeof nbytes);
-  return memory + before;
-}
-static void plain_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
-                       DLDevice device) {
-  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
-  (void)device;
-  if (context != &plain_context) abort();
-  if (memcmp((char *)data - sizeof nbytes, &nbytes, sizeof nbytes) != 0) abort();
-  free((char *)data - before);
-}
-static const dlrs_allocator plain_allocator = {sizeof plain_allocator, &plain_context, plain_alloc,
-                                               plain_free};
+static t_source plain_source;
+static dlrs_allocator plain_allocator;
 
 /* The CPU's allocator, with which every other thread creates tensors meanwhile. */
 static void set_allocator(worker *w) {
@@ -837,6 +809,7 @@ int main(int argc, char **argv) {
     workers[i].state = (seed + 1) * 0x9E3779B97F4A7C15u + (uint64_t)i * 0xD1B54A32D192ED03u;
   }
   t_context = "soak";
+  plain_allocator = t_allocator(&plain_source);
   printf("seed %lu, %d threads, %.0f seconds\n", (unsigned long)seed, threads, seconds);
   for (i = 0; i < ROUNDS; ++i) {
     int t;
@@ -855,6 +828,7 @@ int main(int argc, char **argv) {
            inject_live() - live, resident_nbytes() / 1024);
   }
   EQUAL(wrong, 0);
+  CHECK(plain_source.given == plain_source.taken && plain_source.strange == 0);
   EQUAL(called, owed);
   CHECK(owed > 0);
   EQUAL(open_files(), files);

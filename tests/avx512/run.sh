@@ -40,12 +40,12 @@ strip -o "$guest/tests/engine" "$engine" || exit 1
 gcc -O1 -std=c11 -Wall -Wextra -Werror -static tests/avx512/emulator.c \
   -o "$guest/tests/emulator" || exit 1
 CARGO_TARGET_DIR=$work c_tests/levels/run.sh include "$guest/tests" || exit 1
-ldd "$guest/tests/test_stack" | grep -o '/[^ ]*' | grep -v "^$guest" | while read -r library; do
+ldd "$guest/tests/test_engine" | grep -o '/[^ ]*' | grep -v "^$guest" | while read -r library; do
   cp -L --parents "$library" "$guest"
 done
 cp -L $busybox "$guest/bin/busybox"
 cp tests/avx512/init.sh "$guest/init"
-programs=${PROGRAMS-test_stack test_engine}
+programs=${PROGRAMS-test_engine}
 echo "ENGINE='${ENGINE:-}' PROGRAMS='$programs'" >"$guest/tests/which"
 
 # A CD: the BIOS loads it, and no driver is needed.
