@@ -1,4 +1,4 @@
-/* Shared by both drivers (cuda.c, hip.c): everything except the vendors' names and types. */
+/* Shared by both drivers (driver.c): everything except the vendors' names and types. */
 #ifndef C_TESTS_STANDIN_CORE_H_
 #define C_TESTS_STANDIN_CORE_H_
 
