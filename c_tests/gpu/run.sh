@@ -1,6 +1,6 @@
 #!/bin/sh
 # The device layer on the stand-in drivers: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]
-#   the stand-in itself; test_gpu_backend; the catalogue's rows D and what of K concerns devices; the
+#   the stand-in itself; the catalogue's rows D and what of K concerns devices; the
 #   order of streams, batches, and what is recorded for tensors, in C and C++; the sweep of failing driver calls; threads;
 #   drivers that are missing, broken, or lack a function; the catalogue, batches and the sweep once more under valgrind (not with NO_VALGRIND=1).
 # FAULTS_STEP=N sweeps every N-th code only, FAULTS_STEP=1 all of them everywhere. The last line is "N passed, N failed".
@@ -55,7 +55,6 @@ compile() { # compile PROGRAM SOURCE...
         -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl
 }
 compile test_standin "$here/../standin/test_standin.c" || exit 1
-compile test_gpu_backend "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 for name in catalogue_d faults threads order ready batch batch_faults; do
     compile $name "$here/$name.c" "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
@@ -74,8 +73,6 @@ vendor() { case $1 in cuda) echo cuda ;; *) echo rocm ;; esac; }
 step test_standin "$out/test_standin" "$standins/cuda/libcuda.so.1"
 for face in cuda hip5 hip6 hip7; do
     export LD_LIBRARY_PATH="$standins/$face"
-    driver=$(ls "$standins/$face"/lib*)
-    step "test_gpu_backend $face" "$out/test_gpu_backend" "$(vendor $face)" "$driver"
     step "catalogue_d $face" "$out/catalogue_d" "$(vendor $face)"
     step "order $face" "$out/order" "$(vendor $face)"
     step "ready $face" "$out/ready" "$(vendor $face)"

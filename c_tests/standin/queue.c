@@ -420,6 +420,7 @@ int alloc_enqueue(size_t nbytes, void *handle, void **out) {
 int free_enqueue(void *address, void *handle) {
   stream *on = stream_of(handle);
   if (on == NULL) return E_HANDLE;
+  if (!set.pools) return E_NOT_SUPPORTED;
   if (address == NULL) return OK;
   block *it = block_of(address);
   if (it == NULL || it->address != address || it->kind != DEVICE_MEMORY || it->dying) {
