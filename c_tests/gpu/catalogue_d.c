@@ -1,5 +1,5 @@
 /* Section D of the catalogue of hostile inputs, and the rows of K with a device operand:
- * catalogue_d cuda|rocm [--list]. Each row runs in a separate process (gpu.c). Cases that load the
+ * catalogue_d cuda|rocm [--list [ROW] | --random SECONDS]. Each row runs in a separate process (gpu.c). Cases that load the
  * library in another way are in loading.c; faults.c makes driver calls fail one by one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -361,6 +361,18 @@ static void d11_faces(void) {
     face(0, -1, 4, 1, 1500, 1500, gap);
     face(-1, 0, 4, 1, 2200000, 1, gap);
     face(0, -1, 4, 1, 1, 2200000, gap);
+  }
+}
+
+/* Copies of all sizes between all places, with the CPU as the oracle, for so many seconds. */
+static int random_seconds;
+
+static void d11_random(void) {
+  int first = G.managed ? MANAGED_HOST : PINNED_HOST, places = gpu_count() - first;
+  for (time_t end = time(NULL) + random_seconds; time(NULL) < end;) {
+    int from = first + (int)below(places), to = first + (int)below(places), most = G.standin ? 9 : 12;
+    layouts(from, to, 5);
+    face(from, to, 1 << below(5), 1 + below(3), 1 + below(1 << below(most)), 1 + below(1 << below(most)), below(3));
   }
 }
 
@@ -1218,6 +1230,16 @@ static void d17_other_context(void) {
   long pinned = gpu_now().stats.pinned;
   face(PLAIN_HOST, 0, 4, 1, 1500, 1500, 1); /* its buffers are not kept: it may be destroyed */
   EQUAL(gpu_now().stats.pinned, pinned);
+  t_tensor src;
+  gpu_tensor dst;
+  t_make(&src);
+  gpu_make(&dst, 0);
+  src.strides[0] = 1;
+  src.strides[1] = 2;
+  G.ctl(STANDIN_FAIL, 1, 999, "cuEventCreate"); /* nor when they cannot be used */
+  FAILS(DLRS_INTERNAL, 999, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  EQUAL(gpu_now().stats.pinned, pinned);
+  gpu_drop(&dst);
 }
 
 /* Green contexts: one is current to at most one thread, this one or another; kernels can be
@@ -1506,33 +1528,78 @@ static void d27(void) {
   }
 }
 
-/* Producers and consumers on streams: the copy is ordered after the first, before the second. */
-static void d27_order(void) {
-  for (long seed = 0; seed < (G.standin ? 40 : 4); ++seed) {
-    gpu_tensor src, dst, last;
-    int other = gpu_count() > 1 && seed & 1;
+/* Order with a gate, on a stand-in and on hardware: a function of the host holds a stream back until the
+ * call has returned. Then the source is written after the call (hazard 0), or the destination read. */
+static void gate(void *open) {
+  while (!__atomic_load_n((int *)open, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void gated(int from, int to, int src_on, int dst_on, int hazard, int way) {
+  enum { ROWS_N = 8, COLUMNS_N = 24, BYTES = ROWS_N * COLUMNS_N };
+  static void *streams[STANDIN_DEVICES_MAX][2];
+  static unsigned char *pinned[3], *blocks[8][2]; /* the new bytes, the old ones, what was read */
+  unsigned char got[BYTES], was[BYTES], will[BYTES];
+  int open = 0, last = gpu_count() - 1, src_device = from < 0 ? 0 : from, dst_device = to < 0 ? 0 : to;
+  if (pinned[0] == NULL) {
+    for (int i = 0; i <= last; ++i) streams[i][0] = gpu_stream(i, 1), streams[i][1] = gpu_stream(i, 1);
+    for (int i = 0; i < 3; ++i) pinned[i] = (unsigned char *)gpu_pinned(BYTES);
+    for (int place = PINNED_HOST; place <= last; ++place) {
+      for (int i = 0; i < 2; ++i) blocks[place - PINNED_HOST][i] = (unsigned char *)room(place, BYTES);
+    }
+  }
+  memset(will, 0x42, BYTES);
+  memset(was, 0x24, BYTES);
+  memcpy(pinned[0], will, BYTES);
+  unsigned char *src = blocks[from - PINNED_HOST][0], *dst = blocks[to - PINNED_HOST][1];
+  void *reads = src_on ? streams[src_device][0] : NULL, *writes = dst_on ? streams[dst_device][dst_on - 1] : NULL;
+  int64_t shape[2] = {ROWS_N, COLUMNS_N}, across[2] = {1, ROWS_N}, dense[2] = {COLUMNS_N, 1};
+  DLTensor a = t_describe(src, U8, 2, shape, way == 1 ? across : dense), b = t_describe(dst, U8, 2, shape, dense);
+  a.device = device_at(from);
+  b.device = device_at(to);
+  DLManagedTensorVersioned one = t_managed(a, 0), two = t_managed(b, 0);
+  const DLManagedTensorVersioned *sources[] = {&one};
+  DLManagedTensorVersioned *targets[] = {&two};
+  dlrs_copy_options options = gpu_options(reads, writes, DLRS_COPY_ASYNC);
+  for (int warm = 1; warm >= 0; --warm) { /* kernels are loaded before a stream is held back */
+    put(from, src, warm || hazard ? will : was, BYTES);
+    put(to, dst, was, BYTES);
+    int device = hazard ? dst_device : src_device;
+    void *held = hazard ? writes : reads;
+    if (!warm) {
+      gpu_host(device, held, gate, &open);
+      gpu_copy(device, held, hazard ? pinned[2] : src, hazard ? dst : pinned[0], BYTES);
+    }
+    if (way < 2) WORKS(dlrs_copy(&one, &two, &options, ERR));
+    else WORKS(dlrs_copy_batch(1, sources, targets, &options, NULL, ERR));
+    if (!warm) {
+      get(to, got, dst, BYTES);
+      CHECK(memcmp(got, was, BYTES) == 0);
+    }
+    __atomic_store_n(&open, !warm, __ATOMIC_RELEASE);
+    EQUAL(gpu_sync(dst_device, writes), 0);
+    EQUAL(gpu_sync(src_device, reads), 0);
+  }
+  get(to, got, dst, BYTES);
+  int right = CHECK(memcmp(got, will, BYTES) == 0);
+  if (hazard) right &= CHECK(memcmp(pinned[2], was, BYTES) == 0);
+  if (!right) printf("from %d on %d to %d on %d, hazard %d, way %d\n", from, src_on, to, dst_on, hazard, way);
+}
+
+static void d27_gated(void) {
+  int last = gpu_count() - 1;
+  for (long seed = 0; seed < (G.standin ? 3 : 1); ++seed) {
     if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
-    gpu_make(&src, 0);
-    gpu_make(&dst, other);
-    gpu_make(&last, other);
-    void *producer = gpu_stream(0, 1), *consumer = gpu_stream(other, 1);
-    dlrs_copy_options options = gpu_options(producer, consumer, DLRS_COPY_ASYNC);
-    dlrs_copy_options after = gpu_options(consumer, consumer, DLRS_COPY_ASYNC);
-    gpu_fill(0, producer, src.data, 0x42, 24);
-    WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
-    WORKS(dlrs_copy(&dst.managed, &last.managed, &after, ERR));
-    EQUAL(gpu_sync(other, consumer), 0);
-    unsigned char got[24], want[24];
-    memset(want, 0x42, 24);
-    gpu_read(other, got, last.data, 24);
-    CHECK(memcmp(got, want, 24) == 0);
-    EQUAL(gpu_sync(0, producer), 0);
-    gpu_stream_free(0, producer);
-    gpu_stream_free(other, consumer);
-    gpu_drop(&src);
-    gpu_drop(&dst);
-    gpu_drop(&last);
-    if (G.standin) EQUAL(gpu_now().stats.events, 0);
+    for (int from = PINNED_HOST; from <= last; ++from) {
+      for (int to = PINNED_HOST; to <= last; ++to) {
+        if (from == PLAIN_HOST || to == PLAIN_HOST || (from < 0 && to < 0)) continue;
+        for (int i = 0; i < 36; ++i) {
+          int src_on = i & 1, hazard = i >> 1 & 1, dst_on = i / 4 % 3, way = i / 12;
+          /* Pinned memory has no stream but the one named; columns go by kernels of one device. */
+          if ((from < 0 && !src_on) || (to < 0 && !dst_on) || (way == 1 && from != to)) continue;
+          gated(from, to, src_on, dst_on, hazard, way);
+        }
+      }
+    }
   }
 }
 
@@ -1921,7 +1988,7 @@ static const gpu_row rows[] = {
     {"D25", "freed while work is pending", d25_pending},
     {"D26", "size 0", d26},
     {"D27", "when data is ready", d27},
-    {"D27", "order between streams", d27_order},
+    {"D27", "order, by streams that are held back", d27_gated},
     {"D28", "managed and pinned memory", d28},
     {"D28", "all pairs of kinds of memory", d28_pairs},
     {"D28", "registered memory: whole, in pieces, in part, with a hole", d28_registered},
@@ -1938,8 +2005,13 @@ static const gpu_row rows[] = {
 
 int main(int argc, char **argv) {
   if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: catalogue_d cuda|rocm [--list [ROW]]: and its driver must be found");
+    puts("usage: catalogue_d cuda|rocm [--list [ROW] | --random SECONDS]: and its driver must be found");
     return 2;
+  }
+  if (argc > 3 && strcmp(argv[2], "--random") == 0) {
+    random_seconds = atoi(argv[3]);
+    gpu_run(&(gpu_row){"D11", "random copies", d11_random});
+    return gpu_end();
   }
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     if (argc > 3 && strcmp(argv[3], rows[i].id) != 0) continue;

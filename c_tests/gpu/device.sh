@@ -1,5 +1,6 @@
 #!/bin/sh
 # The device layer on a real GPU: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse
+#                                 device.sh cuda|rocm lease SECONDS [rehearse]
 #   test      the catalogue's rows, the threads and events recorded for tensors, the same programs as
 #             on the stand-ins; torch, CuPy and JAX; CUDA: a trace of driver calls, with which the
 #             stand-in must agree
@@ -7,9 +8,14 @@
 #   bench     benches/gpu.py, which writes benches/results/gpu and docs/benchmarks-gpu.md
 #   build     only builds, into target/cuda or target/rocm
 #   rehearse  test and a short bench on the stand-in, to try this script without a GPU
+#   lease     what a card is used for that is lent for SECONDS (lease.py), after an earlier `build`;
+#             $PYTHON is all that it needs
 # Without cargo and gcc an earlier `build` in target/cuda or target/rocm is used, so that a machine
 # with only a driver and Python suffices.
 # Closes with "N passed, N failed", or "not run: ..." and exit status 3.
+if [ "$2" = lease ]; then
+    exec "${PYTHON:-python3}" -B "${0%/*}/lease.py" "$1" "${3:-0}" ${4:+"$4"}
+fi
 root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
 here=c_tests/gpu
@@ -22,7 +28,7 @@ esac
 case $vendor-$action in
 cuda-test | cuda-sanitize | cuda-bench | cuda-build | cuda-rehearse) ;;
 rocm-test | rocm-bench | rocm-build | rocm-rehearse) ;;
-*) echo "usage: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse"; exit 2 ;;
+*) echo "usage: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse|lease SECONDS"; exit 2 ;;
 esac
 shift 2
 out=target/$vendor

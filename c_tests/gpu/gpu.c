@@ -33,6 +33,7 @@ long gpu_tally[5];
   X(end, "cuStreamEndCapture", "hipStreamEndCapture", (void *, void **))                         \
   X(care, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", (int *))    \
   X(launch, "cuGraphLaunch", "hipGraphLaunch", (void *, void *))                                 \
+  X(host, "cuLaunchHostFunc", "hipLaunchHostFunc", (void *, void (*)(void *), void *))            \
   X(exec_end, "cuGraphExecDestroy", "hipGraphExecDestroy", (void *))                             \
   X(graph_end, "cuGraphDestroy", "hipGraphDestroy", (void *))
 #define DECLARE(name, cuda, hip, arguments) static int(*d_##name) arguments;
@@ -279,6 +280,12 @@ int gpu_sync(int device, void *stream) {
   int code = d_stream_sync(stream);
   off();
   return code;
+}
+
+void gpu_host(int device, void *stream, void (*function)(void *), void *with) {
+  on(device);
+  MUST(d_host(stream, function, with));
+  off();
 }
 
 void gpu_capture(int device, void *stream, int mode) {

@@ -20,6 +20,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUarray_st *CUarray;
 typedef int CUdevice_attribute, CUpointer_attribute, CUmem_advise, CUmemorytype;
 typedef int CUstreamCaptureStatus, CUstreamCaptureMode;
+typedef void (*CUhostFn)(void *);
 
 typedef struct CUDA_MEMCPY2D_st {
   size_t srcXInBytes, srcY;

@@ -516,6 +516,9 @@ OUTPUT(CURRENT, NAME(cuStreamIsCapturing, hipStreamIsCapturing),
        (stream_handle stream, NAME(CUstreamCaptureStatus, hipStreamCaptureStatus) *out),
        *out = 0, stream_capturing(stream, (int *)(void *)out))
 
+FUNCTION(CURRENT, NAME(cuLaunchHostFunc, hipLaunchHostFunc), (stream_handle stream, NAME(CUhostFn, hipHostFn_t) host, void *with),
+         host_enqueue(host, with, stream))
+
 #if STANDIN_HIP >= 6 || SINCE_12_8
 static int device_of(void *stream, int *out) {
   context *owner = NULL;

@@ -16,6 +16,7 @@ typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct _hiprtcProgram *hiprtcProgram;
 typedef void *hipDeviceptr_t;
+typedef void (*hipHostFn_t)(void *);
 
 typedef struct hipPointerAttribute_t {
 #if STANDIN_HIP >= 6

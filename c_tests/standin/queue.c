@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE };
+enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE, HOST };
 enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, MAX_PITCH = 2147483647 };
 
 /* A point in a stream's work, shared by the event, the step that reaches it and its waiters. */
@@ -27,6 +27,8 @@ typedef struct op {
   int kernel; /* its number in the program */
   unsigned blocks;
   unsigned char argument[PROGRAM_ARGUMENT];
+  void (*host)(void *);
+  void *with;
 } op;
 
 typedef struct capture {
@@ -397,6 +399,14 @@ int range_enqueue(const void *address, size_t nbytes, int device, void *handle) 
   return enqueue(on, work);
 }
 
+int host_enqueue(void (*function)(void *), void *with, void *handle) {
+  stream *on = stream_of(handle);
+  if (on == NULL || function == NULL) return on ? E_VALUE : E_HANDLE;
+  op *work = op_new(HOST);
+  if (work != NULL) work->host = function, work->with = with;
+  return enqueue(on, work);
+}
+
 int alloc_enqueue(size_t nbytes, void *handle, void **out) {
   stream *on = stream_of(handle);
   if (on == NULL) return E_HANDLE;
@@ -635,6 +645,7 @@ static int execute(stream *on, op *work) {
   case FILL: return fill_run(work);
   case KERNEL: return kernel_run(on, work);
   case FREE: return free_run(work);
+  case HOST: return work->host(work->with), OK;
   case ALLOC:
     if (block_of(work->copy.dst)) block_of(work->copy.dst)->unready = 0;
     return OK;
