@@ -507,9 +507,9 @@ static int function; /* whose matrix runs */
 
 /* ---- The matrix -------------------------------------------------------------------------------*/
 
-enum { READ_AFTER_WRITE, WRITE_AFTER_READ, READ_RECORDED, WRITE_RECORDED };
+enum { READ_AFTER_WRITE, WRITE_AFTER_READ, READ_RECORDED, WRITE_RECORDED, BOTH_RECORDED };
 static const char *const hazard_names[] = {"read after write", "write after read", "read of what is recorded",
-                                           "write after what is recorded"};
+                                           "write after what is recorded", "both are recorded"};
 static long cells, ordered, refused, wrong;
 
 /* Whether the rule rejects a cell: streams for memory without streams. */
@@ -534,18 +534,21 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   c.options.flags = async ? DLRS_COPY_ASYNC : 0;
   c.options.src_stream = src->stream;
   c.options.dst_stream = dst->stream;
-  int recorded = hazard >= READ_RECORDED, reads = hazard == READ_AFTER_WRITE || hazard == READ_RECORDED;
+  int recorded = hazard >= READ_RECORDED, both = hazard == BOTH_RECORDED;
+  int reads = hazard == READ_AFTER_WRITE || hazard == READ_RECORDED || both;
   memset(seen(from->first), reads ? OLD : NEW, WIDE);
   memset(seen(to->second), reads || hazard == WRITE_AFTER_READ ? OLD : NOTHING, WIDE);
   memset(spy, NOTHING, WIDE);
   memset(host_spy, NOTHING, WIDE);
   if (recorded) {
-    place by = maker_of(reads ? src->kind : dst->kind);
-    memory *it = reads ? from : to;
-    own(it);
-    enqueue(&by, reads ? from->first : to->second,
-            table_of(by.owner) < 0 ? (reads ? news : olds) : (reads ? host_news : host_olds), NBYTES);
-    WORKS(dlrs_ready_record(it->own[!reads], by.stream, ERR));
+    for (int side = both ? 0 : !reads; side < 1 + (both || !reads); ++side) {
+      place by = maker_of(side ? dst->kind : src->kind);
+      memory *it = side ? to : from;
+      own(it);
+      enqueue(&by, side ? to->second : from->first,
+              table_of(by.owner) < 0 ? (side ? olds : news) : (side ? host_olds : host_news), NBYTES);
+      WORKS(dlrs_ready_record(it->own[side], by.stream, ERR));
+    }
   } else if (reads) {
     pend_write(src, from->first, NBYTES);
   } else {
@@ -558,7 +561,7 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
     ++refused;
     if (!must_refuse(src, dst)) fault = "is refused";
   } else {
-    if (async && hazard == WRITE_RECORDED) WORKS(dlrs_ready_sync(to->own[1], ERR)); /* recorded again */
+    if (async && (hazard == WRITE_RECORDED || both)) WORKS(dlrs_ready_sync(to->own[1], ERR)); /* recorded again */
     else if (async) wait_for(dst->owner < 0 ? src : dst);
     const unsigned char *result = seen(c.out ? c.out->dl_tensor.data : to->second);
     if (!all(result, NBYTES * c.step, c.step, NEW)) fault = "has read too early";
@@ -568,7 +571,7 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   if (status == DLRS_OK && hazard == WRITE_AFTER_READ && !all(old, NBYTES, 1, OLD)) {
     fault = "has written too early";
   }
-  if (status == DLRS_OK && hazard == WRITE_RECORDED && !all(seen(to->second), NBYTES * c.step, c.step, NEW)) {
+  if (status == DLRS_OK && (hazard == WRITE_RECORDED || both) && !all(seen(to->second), NBYTES * c.step, c.step, NEW)) {
     fault = "has written before what was recorded";
   }
   if (c.out != NULL) dlrs_release(c.out);
@@ -617,6 +620,8 @@ static void pairs(int src, int dst) {
         if (bare) continue; /* the owner of the memory is unknown */
         if (records(src) && !constant) cell(&first, &second, async, READ_RECORDED);
         if (records(dst) && !(like & MAKES)) cell(&first, &second, async, WRITE_RECORDED);
+        /* By one event each: not of the same memory. */
+        if (function == 0 && src != dst && records(src) && records(dst)) cell(&first, &second, async, BOTH_RECORDED);
       }
     }
   }

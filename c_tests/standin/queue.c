@@ -593,7 +593,7 @@ static int reached(void *from, uint64_t at, program_range *found) {
 /* Runs a kernel; its fault becomes the device's error, not the host's. */
 static int kernel_run(stream *on, op *work) {
   const char *wrong =
-      program_run(work->program, work->kernel, work->blocks, work->argument, reached, on->context);
+      program_run(work->program, work->kernel, work->blocks, work->blocks, work->argument, reached, on->context);
   if (wrong != NULL) violation("a kernel is stopped: %s", wrong);
   return wrong != NULL ? E_ILLEGAL_ADDRESS : OK;
 }
