@@ -86,11 +86,6 @@ static DLDevice device_at(int place) {
   return place == MANAGED && !G.managed ? DEV(0) : t_device(place == MANAGED ? G.managed : G.pinned, 0);
 }
 
-static unsigned char *seen(const void *address) {
-  unsigned char *bytes = (unsigned char *)G.bytes(address);
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
 static void describe(DLManagedTensorVersioned *out, int place, int side, int layout) {
   static const int64_t strides[][2] = {{3, 1}, {8, 1}, {1, 2}, {-3, 1}, {0, 1}, {32, 1}, {3, 1}};
   S.shape[0] = 2;

@@ -47,6 +47,8 @@ void gpu_managed_free(int device, void *data);
 /* Immediately; a stand-in's queue is unchanged. */
 void gpu_write(int device, void *dst, const void *src, size_t nbytes);
 void gpu_read(int device, void *dst, const void *src, size_t nbytes);
+/* Where the host can read the bytes of an address: a stand-in's device memory is elsewhere. */
+unsigned char *seen(const void *address);
 void *gpu_stream(int device, int nonblocking);
 void gpu_stream_free(int device, void *stream);
 /* Sets bytes, enqueued on a stream. */

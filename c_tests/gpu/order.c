@@ -40,12 +40,6 @@ typedef struct mark {
 } mark;
 enum { MARKS = 64, POINTS = 512 };
 
-/* Where the host can read the bytes of an address. */
-static unsigned char *seen(const void *address) {
-  unsigned char *bytes = (unsigned char *)G.bytes(address);
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
 static void copy_now(const dlrs_byte_plan *p, int dim, unsigned char *dst, const unsigned char *src) {
   if (dim == p->ndim) {
     memcpy(dst, src, p->item_nbytes);
@@ -644,16 +638,6 @@ static void matrix(void) {
 
 /* ---- Cases outside of the matrix --------------------------------------------------------------*/
 
-static dlrs_copy_options between(void *src_stream, void *dst_stream, uint32_t flags) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.flags = flags;
-  options.src_stream = src_stream;
-  options.dst_stream = dst_stream;
-  return options;
-}
-
 /* A graph cannot wait for work outside the capture, nor the host or legacy stream for a graph. */
 static void captured(void) {
   NEEDS_STANDIN();
@@ -663,8 +647,8 @@ static void captured(void) {
   DLManagedTensorVersioned *dst = tensor_of(it, it->second, shape, dense);
   DLManagedTensorVersioned *moved = tensor_of(managed, managed->first, shape, dense);
   void *stream = streams[0][NAMED], *blocking = streams[0][BLOCKING], *other = gpu_stream(0, 1);
-  dlrs_copy_options to = between(NULL, stream, DLRS_COPY_ASYNC), from = between(stream, NULL, DLRS_COPY_ASYNC);
-  dlrs_copy_options waits = between(NULL, stream, 0), beside = between(NULL, other, DLRS_COPY_ASYNC);
+  dlrs_copy_options to = gpu_options(NULL, stream, DLRS_COPY_ASYNC), from = gpu_options(stream, NULL, DLRS_COPY_ASYNC);
+  dlrs_copy_options waits = gpu_options(NULL, stream, 0), beside = gpu_options(NULL, other, DLRS_COPY_ASYNC);
   WORKS(dlrs_copy(src, dst, &to, ERR)); /* all resources exist */
   EQUAL(gpu_sync(0, stream), 0);
   memset(seen(it->first), NEW, WIDE);
@@ -763,7 +747,7 @@ static void cost(void) {
     place second = place_of(rows[i].dst, rows[i].to, rows[i].src);
     DLManagedTensorVersioned *src = tensor_of(from, from->first, shape, dense);
     DLManagedTensorVersioned *dst = tensor_of(to, to->second, shape, dense);
-    dlrs_copy_options options = between(first.stream, second.stream, rows[i].async ? DLRS_COPY_ASYNC : 0);
+    dlrs_copy_options options = gpu_options(first.stream, second.stream, rows[i].async ? DLRS_COPY_ASYNC : 0);
     WORKS(dlrs_copy(src, dst, &options, ERR));
     long before = gpu_now().stats.calls;
     WORKS(dlrs_copy(src, dst, &options, ERR));

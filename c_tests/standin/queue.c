@@ -279,17 +279,18 @@ static void use(op *self, const void *address) {
 
 static op *op_new(int kind) {
   op *self = calloc(1, sizeof *self);
-  if (self != NULL) self->kind = kind;
+  if (self == NULL) abort();
+  self->kind = kind;
   return self;
 }
 
 /* Takes ownership of the work, also when it is rejected. */
 static int enqueue(stream *on, op *work) {
-  int code = work == NULL ? E_NOMEM : legacy_forbidden(on);
+  int code = legacy_forbidden(on);
   if (code == OK && on->capture != NULL && on->capture->state == 2) code = E_CAPTURE_INVALIDATED;
   if (code != OK) {
-    for (int i = 0; work != NULL && i < work->used; ++i) --work->uses[i]->in_use;
-    if (work != NULL) op_free(work);
+    for (int i = 0; i < work->used; ++i) --work->uses[i]->in_use;
+    op_free(work);
     return code;
   }
   if (on->capture != NULL) {
@@ -356,11 +357,9 @@ int copy_enqueue(const copy2d *copy, void *handle) {
   int code = copy_check(copy, handle);
   if (code != OK || copy->width == 0 || copy->height == 0) return code;
   op *work = op_new(COPY);
-  if (work != NULL) {
-    work->copy = *copy;
-    use(work, copy->dst);
-    use(work, copy->src);
-  }
+  work->copy = *copy;
+  use(work, copy->dst);
+  use(work, copy->src);
   int pageable = block_of(copy->dst) == NULL || block_of(copy->src) == NULL;
   code = enqueue(on, work);
   while (code == OK && pageable && set.pageable && on->capture == NULL && on->first && step(on)) {
@@ -378,11 +377,9 @@ int fill_enqueue(void *address, int value, size_t nbytes, void *handle) {
   if (code == OK && !memory_seen(it, on->context)) code = E_VALUE;
   if (code != OK) return code;
   op *work = op_new(FILL);
-  if (work != NULL) {
-    work->copy = copy;
-    work->value = value;
-    use(work, address);
-  }
+  work->copy = copy;
+  work->value = value;
+  use(work, address);
   return enqueue(on, work);
 }
 
@@ -395,7 +392,7 @@ int range_enqueue(const void *address, size_t nbytes, int device, void *handle) 
   if (it == NULL || it->kind != MANAGED_MEMORY || nbytes == 0) return E_VALUE;
   if (nbytes > it->nbytes - (size_t)((const unsigned char *)address - it->address)) return E_VALUE;
   op *work = op_new(RANGE);
-  if (work != NULL) use(work, address);
+  use(work, address);
   return enqueue(on, work);
 }
 
@@ -403,7 +400,7 @@ int host_enqueue(void (*function)(void *), void *with, void *handle) {
   stream *on = stream_of(handle);
   if (on == NULL || function == NULL) return on ? E_VALUE : E_HANDLE;
   op *work = op_new(HOST);
-  if (work != NULL) work->host = function, work->with = with;
+  work->host = function, work->with = with;
   return enqueue(on, work);
 }
 
@@ -419,7 +416,7 @@ int alloc_enqueue(size_t nbytes, void *handle, void **out) {
   made->context = on->context->handle;
   made->pool = made->unready = 1;
   op *work = op_new(ALLOC);
-  if (work != NULL) work->copy.dst = *out;
+  work->copy.dst = *out;
   code = enqueue(on, work);
   if (code == OK) return OK;
   block_drop(made);
@@ -442,7 +439,7 @@ int free_enqueue(void *address, void *handle) {
               on->context->device);
   }
   op *work = op_new(FREE);
-  if (work != NULL) work->copy.dst = address;
+  work->copy.dst = address;
   int code = enqueue(on, work);
   if (code == OK && on->capture == NULL) it->dying = 1;
   return code;
@@ -565,17 +562,15 @@ int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void *
   if (size[0] == 0 || size[0] > 2147483647 || memcmp(size + 1, shape, sizeof shape) != 0) return E_VALUE;
   if (args == NULL || args[0] == NULL) return E_VALUE;
   op *work = op_new(KERNEL);
-  if (work != NULL) {
-    work->program = it->program;
-    work->kernel = it->number;
-    work->blocks = size[0];
-    memcpy(work->argument, args[0], PROGRAM_ARGUMENT);
-    for (size_t at = 0; at < PROGRAM_ARGUMENT; at += 8) {
-      void *word;
-      memcpy(&word, work->argument + at, sizeof word);
-      block *seen = block_seen(word);
-      if (seen != NULL) use(work, seen->address);
-    }
+  work->program = it->program;
+  work->kernel = it->number;
+  work->blocks = size[0];
+  memcpy(work->argument, args[0], PROGRAM_ARGUMENT);
+  for (size_t at = 0; at < PROGRAM_ARGUMENT; at += 8) {
+    void *word;
+    memcpy(&word, work->argument + at, sizeof word);
+    block *seen = block_seen(word);
+    if (seen != NULL) use(work, seen->address);
   }
   return enqueue(on, work);
 }
@@ -902,10 +897,8 @@ int stream_wait(void *handle, void *event_handle) {
   }
   if (it->mark == NULL) return legacy_forbidden(self);
   op *work = op_new(WAIT);
-  if (work != NULL) {
-    work->mark = it->mark;
-    ++it->mark->refs;
-  }
+  work->mark = it->mark;
+  ++it->mark->refs;
   return enqueue(self, work);
 }
 
@@ -915,7 +908,6 @@ int graph_launch(void *handle, void *stream_handle) {
     if (handle == NULL || graphs[i].handle != (uint64_t)(uintptr_t)handle) continue;
     for (op *it = graphs[i].first; it != NULL; it = it->next) {
       op *again = op_new(it->kind);
-      if (again == NULL) return E_NOMEM;
       *again = *it;
       again->next = NULL;
       int code = enqueue(on, again);
@@ -981,11 +973,7 @@ int event_record(void *handle, void *stream_handle) {
   }
   mark *here = calloc(1, sizeof *here);
   op *work = op_new(RECORD);
-  if (here == NULL || work == NULL) {
-    free(here);
-    free(work);
-    return E_NOMEM;
-  }
+  if (here == NULL) abort();
   here->refs = 2;
   work->mark = here;
   code = enqueue(on, work);

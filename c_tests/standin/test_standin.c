@@ -179,47 +179,6 @@ static void early_free(void) {
   EQUAL(cuStreamDestroy_v2(stream), 0);
 }
 
-static void captured(void) {
-  CUdeviceptr a, b;
-  CUstream stream, other;
-  CUgraph graph;
-  int status, mode = 2;
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
-  EQUAL(cuStreamCreate(&stream, 1), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 0);
-  EQUAL(cuStreamIsCapturing(stream, &status), 0);
-  EQUAL(status, 1);
-  EQUAL(cuStreamEndCapture(stream, &graph), 0);
-  EQUAL(cuGraphDestroy(graph), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuMemAlloc_v2(&b, 16), 900);
-  EQUAL(now().captures_broken, 1);
-  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 901);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(graph == NULL, 1);
-  EQUAL(cuStreamBeginCapture_v2(stream, 2), 0);
-  EQUAL(cuMemAlloc_v2(&b, 16), 0);
-  EQUAL(cuStreamSynchronize(stream), 900);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(cuMemFree_v2(b), 0);
-  /* Waiting for another stream is forbidden unless the thread's capture mode is relaxed. */
-  EQUAL(cuStreamCreate(&other, 1), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuStreamSynchronize(other), 900);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
-  EQUAL(cuStreamSynchronize(other), 0);
-  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
-  EQUAL(cuStreamEndCapture(stream, &graph), 0);
-  EQUAL(cuGraphDestroy(graph), 0);
-  EQUAL(cuStreamDestroy_v2(other), 0);
-  EQUAL(cuMemFree_v2(a), 0);
-  EQUAL(cuStreamDestroy_v2(stream), 0);
-  EQUAL(now().graphs, 0);
-}
-
 /* Memory of another device's pool is valid only in a call that names both devices; no kernel and no
  * fill accesses another device or context. */
 static void devices(CUcontext first) {
@@ -462,7 +421,6 @@ int main(int argc, char **argv) {
   for (long seed = 0; seed < 20; ++seed) deferred(seed);
   legacy();
   early_free();
-  captured();
   devices(context);
   greens();
   kernels();
