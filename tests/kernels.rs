@@ -29,6 +29,7 @@ type Execute = unsafe extern "C" fn(
     *mut c_void,
     c_int,
     c_uint,
+    c_uint,
     *const c_void,
     Memory,
     *mut c_void,
@@ -126,12 +127,14 @@ impl Modules {
         SHIPPED.get_or_init(|| Modules::new(PTX.to_str().unwrap()))
     }
 
+    /// Runs the first blocks of a grid of so many.
+    ///
     /// # Safety
     /// The callback describes memory that may be used.
     unsafe fn run(
         &self,
         kernel: &CStr,
-        blocks: u32,
+        (blocks, grid): (u32, u32),
         args: &KernelArgs,
         reach: Memory,
         of: *mut c_void,
@@ -142,7 +145,7 @@ impl Modules {
             let number = (interpreter().find)(program, kernel.as_ptr());
             assert!(number >= 0, "{kernel:?}");
             let argument = (&raw const *args).cast();
-            let wrong = (interpreter().execute)(program, number, blocks, argument, reach, of);
+            let wrong = (interpreter().execute)(program, number, blocks, grid, argument, reach, of);
             let wrong = (!wrong.is_null()).then(|| CStr::from_ptr(wrong));
             assert_eq!(wrong, None, "{kernel:?}");
         }
@@ -235,7 +238,8 @@ impl Device<'_> {
             match self.by {
                 // SAFETY: the caller's promise; the callback describes memory that is open.
                 By::Ptx(modules) => unsafe {
-                    modules.run(kernel, gx, &args, reach, (&raw const sides).cast_mut().cast());
+                    let sides = (&raw const sides).cast_mut().cast();
+                    modules.run(kernel, (gx, gx), &args, reach, sides);
                 },
                 // SAFETY: the caller's promise.
                 By::Amd(launch) => unsafe {
@@ -742,8 +746,9 @@ impl Far {
         bytes[(address - low) as usize]
     }
 
-    /// Runs the last launches of a plan, from number `first` on, and returns how many it has.
-    fn run(&mut self, dims: &[(i64, i64, i64)], size: i64, first: usize) -> usize {
+    /// Runs the last launches of a plan, from number `first` on, at most so many blocks of each, and
+    /// returns how many it has.
+    fn run(&mut self, dims: &[(i64, i64, i64)], size: i64, first: usize, blocks: u32) -> usize {
         let mut plan = Plan::new(SRC as *const u8, DST as *mut u8, Item::Bytes(size as usize));
         dims.iter().for_each(|&(n, src, dst)| plan.push(Dim { n, src, dst }));
         let all: Vec<_> = launches(&plan, i64::MAX).collect();
@@ -751,7 +756,8 @@ impl Far {
             let of = (&raw mut *self).cast();
             // SAFETY: the callback describes the pieces.
             unsafe {
-                let blocks = launch.grid[0];
+                let grid = launch.grid[0];
+                let blocks = (blocks.min(grid), grid);
                 Modules::shipped().run(launch.kernel, blocks, &launch.args, Far::reach, of);
             }
         }
@@ -788,7 +794,7 @@ fn strides_beyond_32_bits_and_more_elements_than_a_launch_has() {
             };
             let pieces = far(SRC, src[0]).chain(far(DST, dst[0]));
             let mut memory = Far(pieces.map(|low| (low, filled(piece))).collect());
-            memory.run(&[(rows, src[0], dst[0]), (n, src[1], dst[1])], size, 0);
+            memory.run(&[(rows, src[0], dst[0]), (n, src[1], dst[1])], size, 0, u32::MAX);
             for (row, i, byte) in
                 (0..rows * n * size).map(|k| (k / n / size, k / size % n, k % size))
             {
@@ -803,10 +809,56 @@ fn strides_beyond_32_bits_and_more_elements_than_a_launch_has() {
             .map(|(base, step)| (base + (most * step) as u64, filled(more * step)));
         let mut memory = Far(pieces.into());
         let last = [(most + more, 2 * size, size)];
-        assert_eq!(memory.run(&last, size, 1), 2);
+        assert_eq!(memory.run(&last, size, 1, u32::MAX), 2);
         for k in most * size..(most + more) * size {
             let from = SRC + (k / size * 2 * size + k % size) as u64;
             assert_eq!(memory.at(from), memory.at(DST + k as u64), "{size} {k}");
+        }
+    }
+}
+
+/// The first blocks of the largest grid work on the first units and, in their second turn, on those
+/// after the last block's. A unit is an image here, and no other is in memory.
+#[test]
+fn more_work_than_a_grid_has_blocks() {
+    const BLOCKS: i64 = 3;
+    let mut random = Random(0xb10c_0000_0000_0001);
+    for (size, inner) in [
+        (4, vec![(1024, 8, 4)]),
+        (16, vec![(1024, 32, 16)]),
+        (1, vec![(2048, 2, 1)]),
+        (8, vec![(64, 8, 264), (32, 520, 8)]),
+        (1, vec![(3, 1, 128), (100, 3, 1)]),
+        (2, vec![(100, 2, 6), (3, 256, 2)]),
+    ] {
+        let extent = |step: fn(&(i64, i64, i64)) -> i64| {
+            (inner.iter().map(|d| (d.0 - 1) * step(d)).sum::<i64>() + size + 95) / 32 * 32
+        };
+        let (src, dst) = (extent(|d| d.1), extent(|d| d.2));
+        let images: Vec<_> = (0..BLOCKS).chain((1 << 16)..(1 << 16) + BLOCKS).collect();
+        let mut filled = |n: i64| {
+            let mut bytes = vec![0; n as usize];
+            random.fill(&mut bytes);
+            bytes
+        };
+        let pieces = images.iter().flat_map(|&i| {
+            [(SRC + (i * src) as u64, filled(src)), (DST + (i * dst) as u64, filled(dst))]
+        });
+        let mut memory = Far(pieces.collect());
+        let mut dims = vec![((1 << 16) + BLOCKS, src, dst)];
+        dims.extend(&inner);
+        assert_eq!(memory.run(&dims, size, 0, BLOCKS as u32), 1);
+        let none = (1, 0, 0);
+        let (outer, last) = (if inner.len() > 1 { inner[0] } else { none }, inner[inner.len() - 1]);
+        for (i, a, b) in images
+            .iter()
+            .flat_map(|&i| (0..outer.0).flat_map(move |a| (0..last.0).map(move |b| (i, a, b))))
+        {
+            for byte in 0..size {
+                let from = SRC + (i * src + a * outer.1 + b * last.1 + byte) as u64;
+                let to = DST + (i * dst + a * outer.2 + b * last.2 + byte) as u64;
+                assert_eq!(memory.at(from), memory.at(to), "{size}: image {i}, {a}, {b}");
+            }
         }
     }
 }
@@ -819,6 +871,8 @@ fn launches_cover_huge_plans() {
     dims.iter().for_each(|&(n, src, dst)| plan.push(Dim { n, src, dst }));
     let total: u64 = launches(&plan, i64::MAX).map(|l| u64::from(count(&l.args))).sum();
     assert_eq!(total, 3 << 33);
+    // Every driver takes so many blocks in this direction.
+    assert!(launches(&plan, i64::MAX).all(|l| l.grid[0] <= 1 << 16 && l.grid[1..] == [1, 1]));
     let mut plan =
         Plan::new(4096 as *const u8, 4096 as *mut u8, Item::Bits { width: 9, dst_slot: 64 });
     plan.push(Dim { n: 1 << 30, src: 9, dst: 64 });

@@ -10,11 +10,6 @@
 
 enum { MOST = 200, PITCH = 64, ROWS = 3, COLUMNS = 5, NBYTES = MOST * PITCH, TOGETHER = 64 };
 
-static inline unsigned char *seen(const void *address) {
-  unsigned char *bytes = (unsigned char *)G.bytes(address);
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
 /* ---- Operands -------------------------------------------------------------------------------*/
 
 enum { ON_CPU, PINNED, MANAGED, MANAGED_1, DEVICE_0, DEVICE_1, KINDS };

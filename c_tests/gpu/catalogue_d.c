@@ -1,5 +1,5 @@
 /* Section D of the catalogue of hostile inputs, and the rows of K with a device operand:
- * catalogue_d cuda|rocm [--list]. Each row runs in a separate process (gpu.c). Cases that load the
+ * catalogue_d cuda|rocm [--list [ROW] | --random SECONDS]. Each row runs in a separate process (gpu.c). Cases that load the
  * library in another way are in loading.c; faults.c makes driver calls fail one by one. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,6 +25,9 @@ static long copies(void) {
   return sum;
 }
 
+#define LOADS (G.hip ? "hipModuleLoadData" : "cuModuleLoadData")
+#define LAUNCHES (G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel")
+
 static long calls(void) { return gpu_now().stats.calls; }
 
 /* ---- The driver and its devices -------------------------------------------------------------*/
@@ -41,6 +44,8 @@ static void d02(void) {
   G.ctl(STANDIN_DEFAULTS, 0, 0, NULL);
   WORKS(dlrs_device_count(G.type, &n, ERR));
   EQUAL(n, 2);
+  WORKS(dlrs_device_count(G.pinned, &n, ERR));
+  EQUAL(n, 1);
 }
 
 static void d03(void) {
@@ -68,6 +73,8 @@ static void d04(void) {
   EQUAL(t_error.limit, n - 1);
   REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
           dlrs_tensor_new(&two, 1, F32, DEV(-1), NULL, &out, ERR));
+  void *data = NULL;
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, ANY, dlrs_mem_alloc(DEV(n), 1000, 64, NULL, &data, ERR));
   gpu_tensor src;
   t_tensor dst;
   gpu_make(&src, 0);
@@ -237,12 +244,41 @@ static void fill(unsigned char *bytes) {
   for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)below(256);
 }
 
-/* Between two places (-1: the host), all kinds of elements and strides, with surrounding bytes. */
+/* Places: a device's memory, or the host's: plain, pinned, managed. */
+enum { PLAIN_HOST = -1, PINNED_HOST = -2, MANAGED_HOST = -3 };
+
+static void *room(int place, size_t nbytes) {
+  if (place >= 0) return gpu_alloc(place, nbytes);
+  return place == PLAIN_HOST ? malloc(nbytes) : place == PINNED_HOST ? gpu_pinned(nbytes) : gpu_managed(0, nbytes);
+}
+
+static void leave(int place, void *data) {
+  if (place >= 0) gpu_free(place, data);
+  else if (place == PLAIN_HOST) free(data);
+  else if (place == PINNED_HOST) gpu_pinned_free(data);
+  else gpu_managed_free(0, data);
+}
+
+static void put(int place, void *dst, const void *src, size_t nbytes) {
+  if (place >= 0) gpu_write(place, dst, src, nbytes);
+  else memcpy(dst, src, nbytes);
+}
+
+static void get(int place, void *dst, const void *src, size_t nbytes) {
+  if (place >= 0) gpu_read(place, dst, src, nbytes);
+  else memcpy(dst, src, nbytes);
+}
+
+static DLDevice device_at(int place) {
+  if (place >= 0) return DEV(place);
+  return place == PLAIN_HOST ? CPU : t_device(place == PINNED_HOST ? G.pinned : G.managed, 0);
+}
+
+/* Between two places, all kinds of elements and strides, with surrounding bytes. */
 static void layouts(int from, int to, int rounds) {
   static unsigned char seed[ROOM], want[ROOM], got[ROOM];
   static const int widths[] = {8, 16, 32, 64, 128, 24, 96, 4, 6, 800};
-  unsigned char *src = (unsigned char *)(from < 0 ? malloc(ROOM) : gpu_alloc(from, ROOM));
-  unsigned char *dst = (unsigned char *)(to < 0 ? malloc(ROOM) : gpu_alloc(to, ROOM));
+  unsigned char *src = (unsigned char *)room(from, ROOM), *dst = (unsigned char *)room(to, ROOM);
   while (rounds-- > 0) {
     int bits = widths[below(10)], ndim = (int)below(6), i;
     DLDataType dtype = bits == 4   ? t_dtype(kDLFloat4_e2m1fn, 4, 1)
@@ -254,22 +290,17 @@ static void layouts(int from, int to, int rounds) {
     if (!arrange(&a, ndim, shape, bits, 1) || !arrange(&b, ndim, shape, bits, 0)) continue;
     fill(seed);
     fill(want);
-    if (from < 0) memcpy(src, seed, ROOM);
-    else gpu_write(from, src, seed, ROOM);
-    if (to < 0) memcpy(dst, want, ROOM);
-    else gpu_write(to, dst, want, ROOM);
-    DLTensor one = t_describe(src, dtype, ndim, shape, a.strides), other = one;
+    put(from, src, seed, ROOM);
+    put(to, dst, want, ROOM);
+    DLTensor one = t_describe(src, dtype, ndim, shape, a.strides), other = t_describe(dst, dtype, ndim, shape, b.strides);
     one.byte_offset = a.byte_offset;
-    other.data = dst;
-    other.strides = b.strides;
     other.byte_offset = b.byte_offset;
-    if (from >= 0) one.device = DEV(from);
-    other.device = to < 0 ? CPU : DEV(to);
+    one.device = device_at(from);
+    other.device = device_at(to);
     copy_by_bit(ndim, shape, bits, seed, (int64_t)a.byte_offset * 8, a.strides, want,
                 (int64_t)b.byte_offset * 8, b.strides);
     if (!WORKS(dlrs_copy_desc(&one, 0, &other, 0, NULL, ERR))) continue;
-    if (to < 0) memcpy(got, dst, ROOM);
-    else gpu_read(to, got, dst, ROOM);
+    get(to, got, dst, ROOM);
     if (!CHECK(memcmp(got, want, ROOM) == 0)) {
       printf("bits %d, ndim %d, from %d to %d:", bits, ndim, from, to);
       for (i = 0; i < ndim; ++i) {
@@ -278,10 +309,8 @@ static void layouts(int from, int to, int rounds) {
       puts("");
     }
   }
-  if (from < 0) free(src);
-  else gpu_free(from, src);
-  if (to < 0) free(dst);
-  else gpu_free(to, dst);
+  leave(from, src);
+  leave(to, dst);
 }
 
 /* Transposes that fill tiles, images of a few channels, and enough bytes for several threads and
@@ -289,13 +318,11 @@ static void layouts(int from, int to, int rounds) {
  * than needed on both sides. */
 static void face(int from, int to, int bytes, int64_t planes, int64_t rows, int64_t columns, int64_t gap) {
   int64_t pitch = columns + gap, turned = rows + gap, i, j, k;
-  size_t room = (size_t)(planes * (rows + gap) * (columns + gap) * bytes);
-  unsigned char *seed = (unsigned char *)malloc(room), *want = (unsigned char *)malloc(room);
-  unsigned char *src = from < 0 ? seed : (unsigned char *)gpu_alloc(from, room);
-  unsigned char *got = (unsigned char *)malloc(room), *dst = to < 0 ? got : (unsigned char *)gpu_alloc(to, room);
-  for (size_t at = 0; at < room; ++at) seed[at] = (unsigned char)(at * 2654435761u >> 13);
-  memset(want, 0xEE, room);
-  memset(got, 0xEE, room);
+  size_t n = (size_t)(planes * (rows + gap) * (columns + gap) * bytes);
+  unsigned char *seed = (unsigned char *)malloc(n), *want = (unsigned char *)malloc(n);
+  unsigned char *src = (unsigned char *)room(from, n), *dst = (unsigned char *)room(to, n), *got = (unsigned char *)malloc(n);
+  for (size_t at = 0; at < n; ++at) seed[at] = (unsigned char)(at * 2654435761u >> 13);
+  memset(want, 0xEE, n);
   for (k = 0; k < planes; ++k) {
     for (i = 0; i < rows; ++i) {
       for (j = 0; j < columns; ++j) {
@@ -303,22 +330,22 @@ static void face(int from, int to, int bytes, int64_t planes, int64_t rows, int6
       }
     }
   }
-  if (from >= 0) gpu_write(from, src, seed, room);
-  if (to >= 0) gpu_write(to, dst, got, room);
+  put(to, dst, want, n);
   int64_t shape[3] = {planes, columns, rows}, strides[3] = {rows * pitch, 1, pitch};
   int64_t back[3] = {columns * turned, turned, 1};
   DLDataType dtype = t_dtype(kDLUInt, 8, (uint16_t)bytes);
   DLTensor one = t_describe(src, dtype, 3, shape, strides), other = t_describe(dst, dtype, 3, shape, back);
-  one.device = from < 0 ? CPU : DEV(from);
-  other.device = to < 0 ? CPU : DEV(to);
+  put(from, src, seed, n);
+  one.device = device_at(from);
+  other.device = device_at(to);
   WORKS(dlrs_copy_desc(&one, 0, &other, 0, NULL, ERR));
-  if (to >= 0) gpu_read(to, got, dst, room);
-  if (!CHECK(memcmp(got, want, room) == 0)) {
+  get(to, got, dst, n);
+  if (!CHECK(memcmp(got, want, n) == 0)) {
     printf("%d bytes, %lld x %lld x %lld, gap %lld, from %d to %d\n", bytes, (long long)planes,
            (long long)rows, (long long)columns, (long long)gap, from, to);
   }
-  if (from >= 0) gpu_free(from, src);
-  if (to >= 0) gpu_free(to, dst);
+  leave(from, src);
+  leave(to, dst);
   free(seed), free(want), free(got);
 }
 
@@ -337,6 +364,18 @@ static void d11_faces(void) {
   }
 }
 
+/* Copies of all sizes between all places, with the CPU as the oracle, for so many seconds. */
+static int random_seconds;
+
+static void d11_random(void) {
+  int first = G.managed ? MANAGED_HOST : PINNED_HOST, places = gpu_count() - first;
+  for (time_t end = time(NULL) + random_seconds; time(NULL) < end;) {
+    int from = first + (int)below(places), to = first + (int)below(places), most = G.standin ? 9 : 12;
+    layouts(from, to, 5);
+    face(from, to, 1 << below(5), 1 + below(3), 1 + below(1 << below(most)), 1 + below(1 << below(most)), below(3));
+  }
+}
+
 static int ran;
 
 static int pool(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
@@ -351,11 +390,12 @@ static void d11_threads(void) {
   enum { ROWS = 4000, COLUMNS = 2200 };
   int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
   unsigned char *bytes = (unsigned char *)malloc(ROWS * COLUMNS), *got = (unsigned char *)malloc(ROWS * COLUMNS);
+  unsigned char *pageable = (unsigned char *)malloc(ROWS * COLUMNS);
   void *data = gpu_alloc(0, ROWS * COLUMNS);
   for (int i = 0; i < ROWS * COLUMNS; ++i) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
   for (int turn = 0; turn < 4; ++turn) {
     dlrs_copy_options options = gpu_options(NULL, NULL, 0);
-    DLTensor src = {bytes, {kDLCPU, 0}, 2, U8, shape, across, 0}, back = {got, {kDLCPU, 0}, 2, U8, shape, across, 0};
+    DLTensor src = {pageable, {kDLCPU, 0}, 2, U8, shape, across, 0}, back = {got, {kDLCPU, 0}, 2, U8, shape, across, 0};
     DLTensor there = {data, DEV(0), 2, U8, shape, down, 0};
     options.threads = turn == 0;
     if (turn > 1) options.parallel_for = pool;
@@ -363,8 +403,12 @@ static void d11_threads(void) {
     memset(got, 0, ROWS * COLUMNS);
     ran = 0;
     inject_threads(1);
+    options.flags = turn % 2 ? DLRS_COPY_ASYNC : 0;
+    memcpy(pageable, bytes, ROWS * COLUMNS);
     WORKS(dlrs_copy_desc(&src, 0, &there, 0, &options, ERR));
+    memset(pageable, 0, ROWS * COLUMNS); /* which is the caller's again */
     WORKS(dlrs_copy_desc(&there, 0, &back, 0, &options, ERR));
+    if (turn % 2) WORKS(dlrs_stream_sync(DEV(0), NULL, ERR));
     long refused = inject_threads(0);
     CHECK(memcmp(bytes, got, ROWS * COLUMNS) == 0);
     if (turn == 1) CHECK(refused > 0 || !inject_works());
@@ -372,19 +416,80 @@ static void d11_threads(void) {
     if (turn > 1) CHECK(ran >= 8);
   }
   gpu_free(0, data);
-  free(bytes), free(got);
+  free(bytes), free(got), free(pageable);
 }
 
 static void d11(void) {
-  int last = gpu_count() - 1;
+  int last = gpu_count() - 1, first = G.managed ? MANAGED_HOST : PINNED_HOST;
   for (int seed = 0; seed < (G.standin ? 4 : 1); ++seed) {
     if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
-    layouts(-1, 0, 150);
-    layouts(0, -1, 150);
-    layouts(0, 0, 150);
-    if (last > 0) layouts(0, last, 80);
-    if (last > 0) layouts(last, 0, 80);
+    for (int from = first; from <= last; ++from) {
+      for (int to = first; to <= last; ++to) layouts(from, to, from >= PLAIN_HOST && to >= PLAIN_HOST ? 60 : 20);
+    }
   }
+}
+
+/* Many dimensions, none of which can be merged: a single launch. */
+static void d11_many(void) {
+  enum { NDIM = 16, NBYTES = 1 << NDIM };
+  static unsigned char bytes[NBYTES], got[NBYTES];
+  int64_t shape[NDIM], up[NDIM], down[NDIM];
+  for (int i = 0; i < NDIM; ++i) {
+    shape[i] = 2;
+    up[i] = (int64_t)1 << i;
+    down[i] = NBYTES / 2 >> i;
+  }
+  for (int i = 0; i < NBYTES; ++i) bytes[i] = (unsigned char)below(256);
+  void *src = gpu_alloc(0, NBYTES), *dst = gpu_alloc(0, NBYTES);
+  gpu_write(0, src, bytes, NBYTES);
+  DLTensor from = {src, DEV(0), NDIM, U8, shape, up, 0}, to = {dst, DEV(0), NDIM, U8, shape, down, 0};
+  long launches = G.standin ? G.calls(LAUNCHES) : 0;
+  WORKS(dlrs_copy_desc(&from, 0, &to, 0, NULL, ERR));
+  if (G.standin) EQUAL(G.calls(LAUNCHES) - launches, 1);
+  gpu_read(0, got, dst, NBYTES);
+  int wrong = 0;
+  for (int at = 0; at < NBYTES; ++at) {
+    int turned = 0;
+    for (int i = 0; i < NDIM; ++i) turned |= (at >> i & 1) << (NDIM - 1 - i);
+    wrong += bytes[at] != got[turned];
+  }
+  EQUAL(wrong, 0);
+  gpu_free(0, src);
+  gpu_free(0, dst);
+}
+
+/* The pieces of a copy through the pinned buffers are of 2 MiB, and of an eighth where the bus would be
+ * idle: one per thread at the start of a copy to the device, and at the end of one from it. The last
+ * piece is small enough for one part. */
+static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
+  *(size_t *)context = n;
+  for (size_t i = 0; i < n; ++i) body(of, i);
+  return 0;
+}
+
+static void d11_pieces(void) {
+  enum { ROWS = 7 * 512 + 64, COLUMNS = 4096 };
+  const char *copy = G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync";
+  int64_t n = ROWS * COLUMNS;
+  NEEDS_STANDIN();
+  unsigned char *host = (unsigned char *)malloc((size_t)n), *there = (unsigned char *)gpu_alloc(0, (size_t)n);
+  for (int up = 0; up < 2; ++up) {
+    for (int threads = 1; threads < 5; ++threads) {
+      size_t ran = 1;
+      DLTensor a = t_describe(host, U8, 1, &n, NULL), b = t_describe(there, U8, 1, &n, NULL);
+      b.device = DEV(0);
+      dlrs_copy_options options = gpu_options(NULL, NULL, 0);
+      options.threads = (uint32_t)threads;
+      options.parallel_for = one_by_one;
+      options.parallel_context = &ran;
+      G.calls(NULL);
+      WORKS(dlrs_copy_desc(up ? &a : &b, 0, up ? &b : &a, 0, &options, ERR));
+      EQUAL(ran, threads);
+      EQUAL(G.calls(copy), 8 + (threads == 1 ? 0 : 7 * (up ? threads : threads - 1)));
+    }
+  }
+  free(host);
+  gpu_free(0, there);
 }
 
 /* The same without kernels: no module can be loaded, so the copy uses another method. */
@@ -408,9 +513,6 @@ static void d11_no_kernels(void) {
   gpu_drop(&dst);
 }
 
-#define LOADS (G.hip ? "hipModuleLoadData" : "cuModuleLoadData")
-#define LAUNCHES (G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel")
-
 /* After the driver rejects the kernels, loading is tried once per family and device. */
 static void d11_asked_once(void) {
   static const char *const compiles = "hiprtcCompileProgram";
@@ -423,6 +525,17 @@ static void d11_asked_once(void) {
     if (G.hip) EQUAL(G.calls(compiles) - compiled, 1);
     face(device, device, 2, 3, 700, 3, 1); /* another family */
     EQUAL(G.calls(LOADS) - before, 2);
+  }
+}
+
+/* A program that cannot be compiled is destroyed. */
+static void d11_not_compiled(void) {
+  static const char *const calls[] = {"hiprtcCompileProgram", "hiprtcGetCode"};
+  NEEDS_STANDIN();
+  for (int i = 0; G.hip && i < 2; ++i) {
+    G.ctl(STANDIN_FAIL_ALWAYS, 1, 6, calls[i]);
+    face(i, i, 4, 1, 100, 40, 1);
+    EQUAL(gpu_now().stats.modules, 0);
   }
 }
 
@@ -824,6 +937,10 @@ static void d19(void) {
   CHECK(gpu_holds(&other.managed.dl_tensor, VALUES));
   WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR)); /* the other device is unaffected */
   dlrs_release(out);
+  void *data = NULL; /* the driver's memory is aligned to less */
+  before = gpu_now();
+  FAILS(DLRS_MISALIGNED, ANY, dlrs_mem_alloc(DEV(1), 64, 1 << 20, NULL, &data, ERR));
+  SAME(before);
   G.ctl(STANDIN_MEMORY, 0, 24, NULL);
   WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
   dlrs_release(out);
@@ -849,7 +966,6 @@ static void d20(void) {
 
 /* Compact on one device, transposed on the other: one kernel, one copy, no host work. */
 static void turned(int from, int to, int turn_source) {
-  const char *kernel = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
   const char *copy = G.hip ? "hipMemcpyPeerAsync" : "cuMemcpyPeerAsync";
   static const float columns[6] = {0, 2, 4, 1, 3, 5};
   gpu_tensor src, dst;
@@ -860,9 +976,9 @@ static void turned(int from, int to, int turn_source) {
   turned->strides[0] = 1;
   turned->strides[1] = 2;
   for (int warm = 0; warm < 2; ++warm) {
-    long kernels = G.calls(kernel), copied = G.calls(copy);
+    long kernels = G.calls(LAUNCHES), copied = G.calls(copy);
     WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-    EQUAL(G.calls(kernel) - kernels, 1);
+    EQUAL(G.calls(LAUNCHES) - kernels, 1);
     EQUAL(G.calls(copy) - copied, 1);
   }
   dst.strides[0] = 3;
@@ -875,7 +991,12 @@ static void turned(int from, int to, int turn_source) {
 
 static void d21(void) {
   NEEDS_STANDIN();
-  for (int i = 0; i < 4; ++i) turned(i & 1, !(i & 1), i >> 1);
+  for (int i = 0; i < 8; ++i) { /* the second half without pools, and a driver that does not wait itself */
+    G.ctl(STANDIN_POOLS, i < 4, 0, NULL);
+    G.ctl(STANDIN_FREE_WAITS, i < 4, 0, NULL);
+    turned(i & 1, !(i & 1), i >> 1 & 1);
+  }
+  G.ctl(STANDIN_DEFAULTS, 0, 0, NULL);
   for (int able = 0; able < 2; ++able) {
     G.ctl(STANDIN_PEER, 0 << 8 | 1, able, NULL);
     G.ctl(STANDIN_PEER, 1 << 8 | 0, able, NULL);
@@ -1062,8 +1183,8 @@ static void d28_streams(void) {
   NEEDS_STANDIN();
   void *pinned = gpu_pinned(24), *streams[2][2];
   for (int i = 0; i < 4; ++i) streams[i / 2][i % 2] = gpu_stream(i / 2, 1);
-  for (int i = 0; i < 64; ++i) {
-    int device = i & 1, of = i >> 1 & 1, current = i >> 2 & 1, up = i >> 3 & 1, last = i >> 4 & 1, named = i >> 5 & 1;
+  for (int i = 0; i < 96; ++i) {
+    int device = i & 1, of = i >> 1 & 1, current = i / 32 - 1, up = i >> 2 & 1, last = i >> 3 & 1, named = i >> 4 & 1;
     int64_t six = 6;
     void *data = gpu_alloc(device, 24);
     DLTensor a = t_describe(pinned, F32, 1, &six, NULL), b = t_describe(data, F32, 1, &six, NULL);
@@ -1081,6 +1202,7 @@ static void d28_streams(void) {
     }
     EQUAL(gpu_now().stats.events, before.events);
     EQUAL(gpu_now().stats.device, before.device);
+    EQUAL(gpu_now().stats.depth, before.depth);
     gpu_set_current(0, 0);
     gpu_free(device, data);
   }
@@ -1104,6 +1226,20 @@ static void d17_other_context(void) {
   }
   gpu_stream_free(0, stream);
   gpu_free(0, plain);
+  gpu_set_current(0, 1);
+  long pinned = gpu_now().stats.pinned;
+  face(PLAIN_HOST, 0, 4, 1, 1500, 1500, 1); /* its buffers are not kept: it may be destroyed */
+  EQUAL(gpu_now().stats.pinned, pinned);
+  t_tensor src;
+  gpu_tensor dst;
+  t_make(&src);
+  gpu_make(&dst, 0);
+  src.strides[0] = 1;
+  src.strides[1] = 2;
+  G.ctl(STANDIN_FAIL, 1, 999, "cuEventCreate"); /* nor when they cannot be used */
+  FAILS(DLRS_INTERNAL, 999, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  EQUAL(gpu_now().stats.pinned, pinned);
+  gpu_drop(&dst);
 }
 
 /* Green contexts: one is current to at most one thread, this one or another; kernels can be
@@ -1317,6 +1453,29 @@ static void d25(void) {
   }
 }
 
+/* Memory is freed while work that uses it is pending: after the work of the stream given, else of all.
+ * Where the driver has pools and where not, and does not wait itself when a stream is given. */
+static void d25_pending(void) {
+  enum { PLAIN_MEMORY, POOL_MEMORY, PINNED_MEMORY, MEMORIES };
+  NEEDS_STANDIN();
+  for (int i = 0; i < 2; ++i) WORKS(dlrs_stream_sync(DEV(i), NULL, ERR)); /* contexts */
+  for (int i = 0; i < 16 * MEMORIES; ++i) {
+    int device = i & 1, named = i >> 1 & 1, pools = i >> 2 & 1, waits = !named || i >> 3 & 1, kind = i >> 4;
+    DLDevice on = kind == PINNED_MEMORY ? t_device(G.pinned, 0) : DEV(device);
+    void *stream = gpu_stream(device, 1), *data = NULL;
+    gpu_state before = gpu_now();
+    G.ctl(STANDIN_POOLS, pools, 0, NULL);
+    G.ctl(STANDIN_FREE_WAITS, waits, 0, NULL);
+    WORKS(dlrs_mem_alloc(on, 64, 0, kind == POOL_MEMORY ? stream : NULL, &data, ERR));
+    gpu_copy(device, stream, data, VALUES, sizeof VALUES);
+    WORKS(dlrs_mem_free(on, data, 64, 0, named ? stream : NULL, ERR));
+    EQUAL(gpu_sync(device, stream), 0);
+    if (!SAME(before)) printf("device %d, kind %d, stream %d, pools %d\n", device, kind, named, pools);
+    gpu_stream_free(device, stream);
+  }
+  G.ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+}
+
 static void d26(void) {
   gpu_tensor src;
   DLManagedTensorVersioned *out;
@@ -1369,33 +1528,78 @@ static void d27(void) {
   }
 }
 
-/* Producers and consumers on streams: the copy is ordered after the first, before the second. */
-static void d27_order(void) {
-  for (long seed = 0; seed < (G.standin ? 40 : 4); ++seed) {
-    gpu_tensor src, dst, last;
-    int other = gpu_count() > 1 && seed & 1;
+/* Order with a gate, on a stand-in and on hardware: a function of the host holds a stream back until the
+ * call has returned. Then the source is written after the call (hazard 0), or the destination read. */
+static void gate(void *open) {
+  while (!__atomic_load_n((int *)open, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void gated(int from, int to, int src_on, int dst_on, int hazard, int way) {
+  enum { ROWS_N = 8, COLUMNS_N = 24, BYTES = ROWS_N * COLUMNS_N };
+  static void *streams[STANDIN_DEVICES_MAX][2];
+  static unsigned char *pinned[3], *blocks[8][2]; /* the new bytes, the old ones, what was read */
+  unsigned char got[BYTES], was[BYTES], will[BYTES];
+  int open = 0, last = gpu_count() - 1, src_device = from < 0 ? 0 : from, dst_device = to < 0 ? 0 : to;
+  if (pinned[0] == NULL) {
+    for (int i = 0; i <= last; ++i) streams[i][0] = gpu_stream(i, 1), streams[i][1] = gpu_stream(i, 1);
+    for (int i = 0; i < 3; ++i) pinned[i] = (unsigned char *)gpu_pinned(BYTES);
+    for (int place = PINNED_HOST; place <= last; ++place) {
+      for (int i = 0; i < 2; ++i) blocks[place - PINNED_HOST][i] = (unsigned char *)room(place, BYTES);
+    }
+  }
+  memset(will, 0x42, BYTES);
+  memset(was, 0x24, BYTES);
+  memcpy(pinned[0], will, BYTES);
+  unsigned char *src = blocks[from - PINNED_HOST][0], *dst = blocks[to - PINNED_HOST][1];
+  void *reads = src_on ? streams[src_device][0] : NULL, *writes = dst_on ? streams[dst_device][dst_on - 1] : NULL;
+  int64_t shape[2] = {ROWS_N, COLUMNS_N}, across[2] = {1, ROWS_N}, dense[2] = {COLUMNS_N, 1};
+  DLTensor a = t_describe(src, U8, 2, shape, way == 1 ? across : dense), b = t_describe(dst, U8, 2, shape, dense);
+  a.device = device_at(from);
+  b.device = device_at(to);
+  DLManagedTensorVersioned one = t_managed(a, 0), two = t_managed(b, 0);
+  const DLManagedTensorVersioned *sources[] = {&one};
+  DLManagedTensorVersioned *targets[] = {&two};
+  dlrs_copy_options options = gpu_options(reads, writes, DLRS_COPY_ASYNC);
+  for (int warm = 1; warm >= 0; --warm) { /* kernels are loaded before a stream is held back */
+    put(from, src, warm || hazard ? will : was, BYTES);
+    put(to, dst, was, BYTES);
+    int device = hazard ? dst_device : src_device;
+    void *held = hazard ? writes : reads;
+    if (!warm) {
+      gpu_host(device, held, gate, &open);
+      gpu_copy(device, held, hazard ? pinned[2] : src, hazard ? dst : pinned[0], BYTES);
+    }
+    if (way < 2) WORKS(dlrs_copy(&one, &two, &options, ERR));
+    else WORKS(dlrs_copy_batch(1, sources, targets, &options, NULL, ERR));
+    if (!warm) {
+      get(to, got, dst, BYTES);
+      CHECK(memcmp(got, was, BYTES) == 0);
+    }
+    __atomic_store_n(&open, !warm, __ATOMIC_RELEASE);
+    EQUAL(gpu_sync(dst_device, writes), 0);
+    EQUAL(gpu_sync(src_device, reads), 0);
+  }
+  get(to, got, dst, BYTES);
+  int right = CHECK(memcmp(got, will, BYTES) == 0);
+  if (hazard) right &= CHECK(memcmp(pinned[2], was, BYTES) == 0);
+  if (!right) printf("from %d on %d to %d on %d, hazard %d, way %d\n", from, src_on, to, dst_on, hazard, way);
+}
+
+static void d27_gated(void) {
+  int last = gpu_count() - 1;
+  for (long seed = 0; seed < (G.standin ? 3 : 1); ++seed) {
     if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
-    gpu_make(&src, 0);
-    gpu_make(&dst, other);
-    gpu_make(&last, other);
-    void *producer = gpu_stream(0, 1), *consumer = gpu_stream(other, 1);
-    dlrs_copy_options options = gpu_options(producer, consumer, DLRS_COPY_ASYNC);
-    dlrs_copy_options after = gpu_options(consumer, consumer, DLRS_COPY_ASYNC);
-    gpu_fill(0, producer, src.data, 0x42, 24);
-    WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
-    WORKS(dlrs_copy(&dst.managed, &last.managed, &after, ERR));
-    EQUAL(gpu_sync(other, consumer), 0);
-    unsigned char got[24], want[24];
-    memset(want, 0x42, 24);
-    gpu_read(other, got, last.data, 24);
-    CHECK(memcmp(got, want, 24) == 0);
-    EQUAL(gpu_sync(0, producer), 0);
-    gpu_stream_free(0, producer);
-    gpu_stream_free(other, consumer);
-    gpu_drop(&src);
-    gpu_drop(&dst);
-    gpu_drop(&last);
-    if (G.standin) EQUAL(gpu_now().stats.events, 0);
+    for (int from = PINNED_HOST; from <= last; ++from) {
+      for (int to = PINNED_HOST; to <= last; ++to) {
+        if (from == PLAIN_HOST || to == PLAIN_HOST || (from < 0 && to < 0)) continue;
+        for (int i = 0; i < 36; ++i) {
+          int src_on = i & 1, hazard = i >> 1 & 1, dst_on = i / 4 % 3, way = i / 12;
+          /* Pinned memory has no stream but the one named; columns go by kernels of one device. */
+          if ((from < 0 && !src_on) || (to < 0 && !dst_on) || (way == 1 && from != to)) continue;
+          gated(from, to, src_on, dst_on, hazard, way);
+        }
+      }
+    }
   }
 }
 
@@ -1415,6 +1619,16 @@ static void d28(void) {
   WORKS(dlrs_pointer_device(G.type, pinned, &info, ERR));
   EQUAL(info.device.device_type, G.pinned);
   EQUAL(info.device.device_id, 0);
+  for (int device = 0; device < gpu_count(); ++device) {
+    void *there = NULL;
+    WORKS(dlrs_mem_alloc(DEV(device), 1000, 64, NULL, &there, ERR));
+    WORKS(dlrs_pointer_device(G.type, (char *)there + 10, &info, ERR));
+    EQUAL(info.device.device_type, G.type);
+    EQUAL(info.device.device_id, device);
+    CHECK(info.base == there);
+    EQUAL(info.nbytes, 1000);
+    WORKS(dlrs_mem_free(DEV(device), there, 1000, 64, NULL, ERR));
+  }
   WORKS(dlrs_pointer_device(G.type, &host, &info, ERR));
   EQUAL(info.device.device_type, kDLCPU);
   if (G.managed) {
@@ -1542,6 +1756,8 @@ static void d32(void) {
     bad |= (dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR) != DLRS_FORKED) << 1;
     bad |= (dlrs_copy(there, &host.managed, NULL, ERR) != DLRS_FORKED) << 2;
     bad |= (dlrs_clone(&host.managed, CPU, NULL, &out, ERR) != DLRS_OK) << 3;
+    void *data = NULL;
+    bad |= (dlrs_mem_alloc(DEV(0), 1000, 64, NULL, &data, ERR) != DLRS_FORKED) << 5;
     dlrs_release(out);
     dlrs_release(there); /* leaks quietly */
     bad |= (G.standin && calls() != before) << 4;
@@ -1645,6 +1861,65 @@ static void asked(int own, long devices, long primaries) {
   gpu_drop(&b);
 }
 
+/* The driver calls, in order, of a small copy that is only enqueued: what is current, the stream's
+ * owner, the devices of the addresses, and the copy. docs/devices.md has their numbers. */
+static void cost(void) {
+#define CUDA "cuCtxGetCurrent cuStreamGetCtx "
+#define AT "cuPointerGetAttribute "
+#define HIP_AT "hipPointerGetAttributes "
+#define HIP "hipGetDevice hipStreamGetDevice "
+#define EVENT "hipGetDevice hipEventCreateWithFlags hipEventRecord hipEventDestroy " /* which finds a stream's device */
+  static const struct {
+    int current, handle, from, to; /* current: the device, another one, none (-1) */
+    const char *cuda, *hip, *hip5;
+  } all[] = {
+      {0, 1, -1, 0, CUDA AT "cuMemcpyAsync ", HIP HIP_AT "hipMemcpyAsync ", "hipGetDevice " HIP_AT "hipMemcpyAsync "},
+      {0, 1, -2, 0, CUDA AT "cuMemcpyAsync ", HIP HIP_AT "hipMemcpyAsync ", "hipGetDevice " HIP_AT "hipMemcpyAsync "},
+      {0, 1, 0, -1, CUDA AT "cuMemcpyAsync ", HIP HIP_AT "hipMemcpyAsync ", "hipGetDevice " HIP_AT "hipMemcpyAsync "},
+      {0, 1, 0, -2, CUDA AT "cuMemcpyAsync ", HIP HIP_AT "hipMemcpyAsync ", EVENT HIP_AT "hipMemcpyAsync "},
+      {0, 1, 0, 0, CUDA AT AT "cuMemcpyAsync ", HIP HIP_AT HIP_AT "hipMemcpyAsync ",
+       "hipGetDevice " HIP_AT HIP_AT "hipMemcpyAsync "},
+      {0, 0, -2, 0, "cuCtxGetCurrent " AT "cuMemcpyAsync ", "hipGetDevice " HIP_AT "hipMemcpyAsync ",
+       "hipGetDevice " HIP_AT "hipMemcpyAsync "},
+      {1, 1, -1, 0, CUDA "cuCtxPushCurrent_v2 " AT "cuMemcpyAsync cuCtxPopCurrent_v2 ",
+       HIP "hipSetDevice " HIP_AT "hipMemcpyAsync hipSetDevice ",
+       "hipGetDevice hipSetDevice " HIP_AT "hipMemcpyAsync hipSetDevice "},
+      {1, 1, 0, 0, CUDA "cuCtxPushCurrent_v2 " AT AT "cuMemcpyAsync cuCtxPopCurrent_v2 ",
+       HIP "hipSetDevice " HIP_AT HIP_AT "hipMemcpyAsync hipSetDevice ",
+       "hipGetDevice hipSetDevice " HIP_AT HIP_AT "hipMemcpyAsync hipSetDevice "},
+      {-1, 1, -1, 0, "cuCtxGetCurrent cuCtxPushCurrent_v2 cuStreamGetCtx " AT "cuMemcpyAsync cuCtxPopCurrent_v2 ", NULL, NULL},
+      {-1, 1, 0, 0, "cuCtxGetCurrent cuCtxPushCurrent_v2 cuStreamGetCtx " AT AT "cuMemcpyAsync cuCtxPopCurrent_v2 ", NULL, NULL},
+  };
+  NEEDS_STANDIN();
+  void *stream = gpu_stream(0, 1);
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+    const char *want = G.hip == 5 ? all[i].hip5 : G.hip ? all[i].hip : all[i].cuda;
+    int64_t n = 100;
+    char calls[512];
+    void *src = room(all[i].from, 100), *dst = room(all[i].to, 100), *on = all[i].handle ? stream : NULL;
+    DLTensor from = t_describe(src, U8, 1, &n, NULL), to = t_describe(dst, U8, 1, &n, NULL);
+    from.device = device_at(all[i].from);
+    to.device = device_at(all[i].to);
+    dlrs_copy_options options = gpu_options(from.device.device_type == kDLCPU ? NULL : on,
+                                            to.device.device_type == kDLCPU ? NULL : on, DLRS_COPY_ASYNC);
+    gpu_set_current(0, 0);
+    WORKS(dlrs_copy_desc(&from, 0, &to, 0, &options, ERR)); /* the primary context is known */
+    gpu_set_current(all[i].current, 0);
+    for (int again = 0; want && again < 2; ++again) {
+      G.calls(NULL);
+      WORKS(dlrs_copy_desc(&from, 0, &to, 0, &options, ERR));
+      G.log(calls, sizeof calls);
+      for (char *c = calls; *c; ++c) *c = *c == '\n' ? ' ' : *c;
+      if (!CHECK(strcmp(calls, want) == 0)) printf("row %d: %s\n", (int)i, calls);
+    }
+    gpu_set_current(-1, 0);
+    EQUAL(gpu_sync(0, on), 0);
+    leave(all[i].from, src);
+    leave(all[i].to, dst);
+  }
+  gpu_stream_free(0, stream);
+}
+
 static void asked_primary(void) {
   NEEDS_STANDIN();
   if (G.hip) return;
@@ -1670,10 +1945,13 @@ static const gpu_row rows[] = {
     {"D10", "K01-K07, K10, K11, K29 on the device", d10},
     {"K11", "overlap with permission, on the device", k11},
     {"D11", "all kinds of strides and elements", d11},
+    {"D11", "many dimensions in one launch", d11_many},
+    {"D11", "pieces of a copy through pinned buffers", d11_pieces},
     {"D11", "large matrices, few channels, many bytes", d11_faces},
     {"D11", "whose threads", d11_threads},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
     {"D11", "a driver that refuses the kernels is asked once", d11_asked_once},
+    {"D11", "a program that cannot be compiled", d11_not_compiled},
     {"D11", "a driver without memory for the kernels is asked again", d11_asked_again},
     {"D11", "a family of kernels is loaded once", d11_families},
     {"D11", "kernels on the oldest driver", d11_oldest},
@@ -1694,6 +1972,7 @@ static const gpu_row rows[] = {
     {"D17", "another process has device 0 for itself", d17_exclusive},
     {"D17", "green contexts", d17_green},
     {"D18", "no context: retained once", d18},
+    {"D18", "driver calls of a small copy", cost},
     {"D18", "the primary context is recognised", asked_primary},
     {"D18", "a context of the caller's is asked about once", asked_own},
     {"D19", "out of device memory", d19},
@@ -1706,9 +1985,10 @@ static const gpu_row rows[] = {
     {"D24", "source kept alive", d24},
     {"D24", "nothing is released early", d24_waits},
     {"D25", "result released early", d25},
+    {"D25", "freed while work is pending", d25_pending},
     {"D26", "size 0", d26},
     {"D27", "when data is ready", d27},
-    {"D27", "order between streams", d27_order},
+    {"D27", "order, by streams that are held back", d27_gated},
     {"D28", "managed and pinned memory", d28},
     {"D28", "all pairs of kinds of memory", d28_pairs},
     {"D28", "registered memory: whole, in pieces, in part, with a hole", d28_registered},
@@ -1725,8 +2005,13 @@ static const gpu_row rows[] = {
 
 int main(int argc, char **argv) {
   if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: catalogue_d cuda|rocm [--list [ROW]]: and its driver must be found");
+    puts("usage: catalogue_d cuda|rocm [--list [ROW] | --random SECONDS]: and its driver must be found");
     return 2;
+  }
+  if (argc > 3 && strcmp(argv[2], "--random") == 0) {
+    random_seconds = atoi(argv[3]);
+    gpu_run(&(gpu_row){"D11", "random copies", d11_random});
+    return gpu_end();
   }
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     if (argc > 3 && strcmp(argv[3], rows[i].id) != 0) continue;

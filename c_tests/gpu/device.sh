@@ -1,17 +1,21 @@
 #!/bin/sh
 # The device layer on a real GPU: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse
-#   test      the catalogue's rows, the threads and events recorded for tensors, the same programs
-#   as
+#                                 device.sh cuda|rocm lease SECONDS [rehearse]
+#   test      the catalogue's rows, the threads and events recorded for tensors, the same programs as
 #             on the stand-ins; torch, CuPy and JAX; CUDA: a trace of driver calls, with which the
-#             stand-in must agree (written to c_tests/standin/trace_cuda.txt if there is none)
-#   sanitize  CUDA: the catalogue's rows under compute-sanitizer, those of kernels with all its
-#   tools
+#             stand-in must agree
+#   sanitize  CUDA: the catalogue's rows under compute-sanitizer, those of kernels with all its tools
 #   bench     benches/gpu.py, which writes benches/results/gpu and docs/benchmarks-gpu.md
 #   build     only builds, into target/cuda or target/rocm
 #   rehearse  test and a short bench on the stand-in, to try this script without a GPU
+#   lease     what a card is used for that is lent for SECONDS (lease.py), after an earlier `build`;
+#             $PYTHON is all that it needs
 # Without cargo and gcc an earlier `build` in target/cuda or target/rocm is used, so that a machine
 # with only a driver and Python suffices.
 # Closes with "N passed, N failed", or "not run: ..." and exit status 3.
+if [ "$2" = lease ]; then
+    exec "${PYTHON:-python3}" -B "${0%/*}/lease.py" "$1" "${3:-0}" ${4:+"$4"}
+fi
 root=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
 here=c_tests/gpu
@@ -24,7 +28,7 @@ esac
 case $vendor-$action in
 cuda-test | cuda-sanitize | cuda-bench | cuda-build | cuda-rehearse) ;;
 rocm-test | rocm-bench | rocm-build | rocm-rehearse) ;;
-*) echo "usage: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse"; exit 2 ;;
+*) echo "usage: device.sh cuda|rocm test|sanitize|bench [ARGUMENTS]|build|rehearse|lease SECONDS"; exit 2 ;;
 esac
 shift 2
 out=target/$vendor
@@ -109,14 +113,10 @@ step() { # step NAME COMMAND...: shows what it says, and adds up the closing lin
 
 trace() {
     file=c_tests/standin/trace_cuda.txt
-    "$out/trace" libcuda.so.1 crates/gpu/src/kernels.ptx >"$out/trace_cuda.txt" || { echo "0 passed, 1 failed"; return 1; }
-    tail -n 1 "$out/trace_cuda.txt"
-    if [ ! -e "$file" ] && [ "$action" = test ]; then
-        cp "$out/trace_cuda.txt" "$file"
-        echo "recorded: $file; commit it"
-    fi
+    ptx=crates/gpu/src/kernels.ptx
+    "$out/trace" libcuda.so.1 $ptx >"$out/trace_cuda.txt" || { echo "0 passed, 1 failed"; return 1; }
     cmp -s "$file" "$out/trace_cuda.txt" || echo "$out/trace_cuda.txt differs from $file"
-    c_tests/standin/conform.sh "$out/trace" "$out/standin/cuda/libcuda.so.1" "$out/trace_cuda.txt"
+    "$out/trace" "$out/standin/cuda/libcuda.so.1" $ptx "$out/trace_cuda.txt"
 }
 
 frameworks() {

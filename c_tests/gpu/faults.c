@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gpu.h"
+#include "../by_bit.h"
 
 static const int CODES[] = {1,   2,   3,   4,   34,  46,  100, 101, 200, 201, 209,
                             217, 304, 400, 500, 700, 701, 704, 705, 709, 719, 800,
@@ -39,27 +40,39 @@ static int means(int code, int32_t status) {
 
 /* ---- Operands of the scenarios; made before the faults, released after them ------------------*/
 
+/* Where a block of memory is: the host, a device's, device 1's of a pool. */
+enum { HOST, PINNED, MANAGED, REGISTERED, DEV_0, DEV_1, POOL_1, PLACES };
+/* How 2 x 3 elements of 4 bytes are in it; WIDE: 2 x 24; BITS: of 4 bits. */
+enum { DENSE, ROWS, COLUMNS, REVERSED, BROADCAST, WIDE, BITS };
+enum { NONE, FIRST, SECOND }; /* streams: none, the device's, device 0's other one */
+enum { NBYTES = 256 };
+
+typedef struct operands {
+  int src, dst, src_layout, dst_layout, src_stream, dst_stream;
+  uint32_t flags;
+} operands;
+
 static struct {
-  gpu_tensor dev0, dev1, out0;
+  unsigned char *blocks[PLACES][2];
+  DLManagedTensorVersioned from, to;
+  int64_t shape[2], strides[2][2];
   t_tensor host, target;
-  float *pinned, *managed, *pool1; /* device 1's, of a pool */
-  unsigned char *wide[2];          /* of each device */
-  unsigned char *many;             /* of device 0: see `rows_up` */
-  char known[4096];                /* registered */
-  void *stream0, *other0, *stream1, *event0;
+  unsigned char *many; /* of device 0: see `rows_up` */
+  void *streams[2][2], *event0;
   dlrs_copy_options options;
   DLManagedTensorVersioned *made;
   void *memory, *handle;
   int32_t number;
   uint64_t a, b;
   dlrs_pointer_info info;
-  char page[4096];
 } S;
+static unsigned char host[2][NBYTES], known[4096], page[4096], seed[NBYTES], want[NBYTES];
 
 /* A scenario makes one call under test. Its result, if any, is released by `undo` with the faults
  * switched off; `good` returns whether the result is right. */
 typedef struct scenario {
   const char *name;
+  operands of;
   int32_t (*run)(void);
   int (*good)(void);
   void (*undo)(void);
@@ -67,32 +80,36 @@ typedef struct scenario {
   int every;            /* for long scenarios: only each n-th code; else 0 */
 } scenario;
 
-static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
-static const float COLUMNS[6] = {0, 3, 1, 4, 2, 5};
-
-static void transpose(gpu_tensor *tensor) {
-  tensor->shape[0] = 3;
-  tensor->shape[1] = 2;
-  tensor->strides[0] = 1;
-  tensor->strides[1] = 3;
+static DLDevice device_at(int place) {
+  if (place >= DEV_0) return DEV(place != DEV_0);
+  if (place == HOST) return CPU;
+  return place == MANAGED && !G.managed ? DEV(0) : t_device(place == MANAGED ? G.managed : G.pinned, 0);
 }
 
-static void fresh(void) {
-  static const float zero[6];
-  gpu_write(0, S.dev0.data, VALUES, 24);
-  gpu_write(1, S.dev1.data, VALUES, 24);
-  gpu_write(0, S.out0.data, zero, 24);
-  S.dev0.shape[0] = S.dev1.shape[0] = S.out0.shape[0] = 2;
-  S.dev0.shape[1] = S.dev1.shape[1] = S.out0.shape[1] = 3;
-  S.dev0.strides[0] = S.dev1.strides[0] = S.out0.strides[0] = 3;
-  S.dev0.strides[1] = S.dev1.strides[1] = S.out0.strides[1] = 1;
+static void describe(DLManagedTensorVersioned *out, int place, int side, int layout) {
+  static const int64_t strides[][2] = {{3, 1}, {8, 1}, {1, 2}, {-3, 1}, {0, 1}, {32, 1}, {3, 1}};
+  S.shape[0] = 2;
+  S.shape[1] = layout == WIDE ? 24 : 3;
+  memcpy(S.strides[side], strides[layout], sizeof strides[layout]);
+  DLDataType dtype = layout == BITS ? t_dtype(kDLFloat4_e2m1fn, 4, 1) : F32;
+  DLTensor bare = t_describe(S.blocks[place][side], dtype, 2, S.shape, S.strides[side]);
+  bare.byte_offset = layout == REVERSED ? 12 : 0;
+  bare.device = device_at(place);
+  *out = t_managed(bare, 0);
+}
+
+static void fresh(const operands *of) {
+  describe(&S.from, of->src, 0, of->src_layout);
+  describe(&S.to, of->dst, 1, of->dst_layout);
+  memcpy(seen(S.from.dl_tensor.data), seed, NBYTES);
+  memset(seen(S.to.dl_tensor.data), 0, NBYTES);
+  memset(want, 0, NBYTES);
+  copy_by_bit(2, S.shape, of->src_layout == BITS ? 4 : 32, seed, (int64_t)S.from.dl_tensor.byte_offset * 8, S.strides[0], want,
+              (int64_t)S.to.dl_tensor.byte_offset * 8, S.strides[1]);
   t_make(&S.host);
   t_make(&S.target);
-  memset(S.target.values, 0, sizeof S.target.values);
-  memcpy(S.pinned, VALUES, 24);
-  memcpy(S.managed, VALUES, 24);
-  memset(&S.options, 0, sizeof S.options);
-  S.options.struct_size = sizeof S.options;
+  S.options = gpu_options(of->src_stream ? S.streams[of->src >= DEV_1][of->src_stream - 1] : NULL,
+                          of->dst_stream ? S.streams[of->dst >= DEV_1][of->dst_stream - 1] : NULL, of->flags);
   memset(&S.info, 0, sizeof S.info);
   S.info.struct_size = sizeof S.info;
   S.made = NULL;
@@ -101,237 +118,84 @@ static void fresh(void) {
 }
 
 static void make(void) {
-  gpu_make(&S.dev0, 0);
-  gpu_make(&S.out0, 0);
-  gpu_make(&S.dev1, 1);
-  S.pinned = (float *)gpu_pinned(24);
-  S.managed = (float *)gpu_managed(0, 24);
-  for (int i = 0; i < 2; ++i) S.wide[i] = (unsigned char *)gpu_alloc(i, 256);
-  void *pool = NULL;
-  WORKS(dlrs_mem_register_host(G.type, S.known, sizeof S.known, ERR));
-  S.stream0 = gpu_stream(0, 1);
-  S.other0 = gpu_stream(0, 1);
-  S.stream1 = gpu_stream(1, 1);
-  WORKS(dlrs_mem_alloc(DEV(1), 64, 0, S.stream1, &pool, ERR));
-  WORKS(dlrs_stream_sync(DEV(1), S.stream1, ERR));
-  S.pool1 = (float *)pool;
-  fresh();
+  for (int i = 0; i < NBYTES; ++i) seed[i] = (unsigned char)(i + 1);
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < 2; ++k) S.streams[i][k] = gpu_stream(i, 1);
+  }
+  WORKS(dlrs_mem_register_host(G.type, known, sizeof known, ERR));
+  for (int i = 0; i < 2; ++i) {
+    void *pool = NULL;
+    WORKS(dlrs_mem_alloc(DEV(1), NBYTES, 0, S.streams[1][0], &pool, ERR));
+    WORKS(dlrs_stream_sync(DEV(1), S.streams[1][0], ERR));
+    unsigned char *all[PLACES] = {host[i], gpu_pinned(NBYTES), gpu_managed(0, NBYTES), known + 64 + i * 2 * NBYTES,
+                                  gpu_alloc(0, NBYTES), gpu_alloc(1, NBYTES), pool};
+    for (int place = 0; place < PLACES; ++place) S.blocks[place][i] = all[place];
+  }
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------*/
 
-static int target_good(void) { return memcmp(S.target.values, VALUES, 24) == 0; }
-static int target_columns(void) { return memcmp(S.target.values, COLUMNS, 24) == 0; }
-static int out_good(void) { return gpu_holds(&S.out0.managed.dl_tensor, VALUES); }
-static int out_columns(void) { return gpu_holds(&S.out0.managed.dl_tensor, COLUMNS); }
 static int any(void) { return 1; }
 static void nothing(void) {}
+/* After an asynchronous copy all work runs; sync is not under test. */
+static void settle(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
 static void release(void) {
-  if (S.made) dlrs_release(S.made);
+  settle();
+  dlrs_release(S.made);
   S.made = NULL;
 }
 
-static int32_t h2d(void) { return dlrs_copy(&S.host.managed, &S.out0.managed, &S.options, ERR); }
-static int32_t d2h(void) { return dlrs_copy(&S.dev0.managed, &S.target.managed, &S.options, ERR); }
-static int32_t d2d(void) { return dlrs_copy(&S.dev0.managed, &S.out0.managed, &S.options, ERR); }
-static int32_t p2p(void) { return dlrs_copy(&S.dev1.managed, &S.out0.managed, &S.options, ERR); }
-static int32_t on_stream(int32_t (*run)(void), void *src, void *dst) {
-  S.options.src_stream = src;
-  S.options.dst_stream = dst;
-  return run();
+static int32_t copy(void) { return dlrs_copy(&S.from, &S.to, &S.options, ERR); }
+static int arrived(void) {
+  if (S.options.flags) settle();
+  return memcmp(seen(S.to.dl_tensor.data), want, NBYTES) == 0;
 }
-static int32_t h2d_stream(void) { return on_stream(h2d, NULL, S.stream0); }
-static int32_t d2h_stream(void) { return on_stream(d2h, S.stream0, NULL); }
-static int32_t d2d_stream(void) { return on_stream(d2d, S.stream0, S.stream0); }
-static int32_t d2d_streams(void) { return on_stream(d2d, S.stream0, S.other0); }
-static int32_t p2p_streams(void) { return on_stream(p2p, S.stream1, S.stream0); }
-static int32_t async(int32_t (*run)(void)) {
-  S.options.flags = DLRS_COPY_ASYNC;
-  return run();
-}
-static int32_t h2d_async(void) { return async(h2d_stream); }
-static int32_t d2h_async(void) { return async(d2h_stream); }
-static int32_t d2d_async(void) { return async(d2d_stream); }
-static int32_t d2d_streams_async(void) { return async(d2d_streams); }
-static int32_t p2p_async(void) { return async(p2p_streams); }
-
-/* After an asynchronous copy all work runs; sync is not under test. */
-static void settle(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
-static int out_later(void) { return settle(), out_good(); }
-static int target_later(void) { return settle(), target_good(); }
-
-static int32_t h2d_rows(void) {
-  S.out0.strides[0] = 3; /* 2 rows of 2 out of 3 */
-  S.out0.shape[1] = S.host.shape[1] = 2;
-  return h2d();
-}
-static int rows_good(void) {
-  static const float want[6] = {0, 1, 0, 3, 4, 0};
-  return gpu_holds(&S.out0.managed.dl_tensor, want);
-}
-static int32_t d2h_columns(void) {
-  transpose(&S.dev0);
-  S.target.shape[0] = 3;
-  S.target.shape[1] = 2;
-  S.target.strides[0] = 2;
-  return d2h();
-}
-static int32_t h2d_columns(void) {
-  S.host.shape[0] = 3;
-  S.host.shape[1] = 2;
-  S.host.strides[0] = 1;
-  S.host.strides[1] = 3;
-  S.out0.shape[0] = 3;
-  S.out0.shape[1] = 2;
-  S.out0.strides[0] = 2;
-  return h2d();
-}
-static int32_t d2d_columns(void) {
-  transpose(&S.dev0);
-  S.out0.shape[0] = 3;
-  S.out0.shape[1] = 2;
-  S.out0.strides[0] = 2;
-  return d2d();
-}
-static int32_t d2d_columns_async(void) {
-  S.options.src_stream = S.options.dst_stream = S.stream0;
-  return async(d2d_columns);
-}
-static int out_columns_later(void) { return settle(), out_columns(); }
-static int32_t p2p_columns(void) {
-  transpose(&S.dev1);
-  S.out0.shape[0] = 3;
-  S.out0.shape[1] = 2;
-  S.out0.strides[0] = 2;
-  return p2p();
-}
-static int32_t p2p_columns_async(void) {
-  S.options.src_stream = S.stream1;
-  S.options.dst_stream = S.stream0;
-  return async(p2p_columns);
-}
-static int32_t p2p_reversed(void) { /* compact only in the destination */
-  S.dev1.strides[0] = -3;
-  S.dev1.managed.dl_tensor.byte_offset = 12;
-  int32_t status = p2p();
-  S.dev1.managed.dl_tensor.byte_offset = 0;
-  return status;
-}
-/* 2 rows of 96 bytes, 128 apart, of both devices. */
-static int32_t p2p_rows(void) {
-  static const int64_t shape[2] = {2, 24}, strides[2] = {32, 1};
-  DLTensor from = t_describe(S.wide[1], F32, 2, (int64_t *)(uintptr_t)shape, (int64_t *)(uintptr_t)strides), to = from;
-  to.data = S.wide[0];
-  from.device = DEV(1);
-  to.device = DEV(0);
-  memset(G.bytes(S.wide[0]), 0, 256);
-  for (int i = 0; i < 256; ++i) ((unsigned char *)G.bytes(S.wide[1]))[i] = (unsigned char)(i + 1);
-  return dlrs_copy_desc(&from, 0, &to, 0, &S.options, ERR);
-}
-static int wide_good(void) {
-  const unsigned char *got = G.bytes(S.wide[0]);
-  for (int i = 0; i < 256; ++i) {
-    if (got[i] != (i % 128 < 96 ? (unsigned char)(i + 1) : 0)) return 0;
+/* Both rows, which one call of CUDA's driver copies. */
+static int32_t copy_rows(void) {
+  static DLManagedTensorVersioned rows[2][2];
+  static int64_t three[1] = {3};
+  for (int i = 0; i < 4; ++i) {
+    DLTensor bare = t_describe(S.blocks[DEV_0][i / 2] + 12 * (i % 2), F32, 1, three, NULL);
+    bare.device = DEV(0);
+    rows[i / 2][i % 2] = t_managed(bare, 0);
   }
-  return 1;
+  const DLManagedTensorVersioned *from[2] = {&rows[0][0], &rows[0][1]};
+  DLManagedTensorVersioned *to[2] = {&rows[1][0], &rows[1][1]};
+  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
 }
-static int32_t p2p_pool(void) {
-  float *plain = S.dev1.data;
-  memcpy(G.bytes(S.pool1), VALUES, sizeof VALUES);
-  S.dev1.managed.dl_tensor.data = S.pool1;
-  int32_t status = p2p_columns();
-  S.dev1.managed.dl_tensor.data = plain;
-  return status;
+static int32_t copy_batch(void) { /* two pairs of different devices */
+  const DLManagedTensorVersioned *from[2] = {&S.from, &S.to};
+  DLManagedTensorVersioned *to[2] = {&S.to, &S.target.managed};
+  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
 }
-static int32_t registered_columns(void) {
-  void *heap = S.host.managed.dl_tensor.data;
-  memcpy(S.known + 64, VALUES, sizeof VALUES);
-  S.host.managed.dl_tensor.data = S.known + 64;
-  S.host.managed.dl_tensor.device = t_device(G.pinned, 0);
-  int32_t status = h2d_columns();
-  S.host.managed.dl_tensor.data = heap;
-  S.host.managed.dl_tensor.device = CPU;
-  return status;
-}
-static int32_t pinned_columns(void) {
-  void *heap = S.target.managed.dl_tensor.data;
-  memset(S.pinned, 0, 24);
-  S.target.managed.dl_tensor.data = S.pinned;
-  S.target.managed.dl_tensor.device = t_device(G.pinned, 0);
-  int32_t status = d2h_columns();
-  S.target.managed.dl_tensor.data = heap;
-  S.target.managed.dl_tensor.device = CPU;
-  return status;
-}
-static int pinned_good(void) { return memcmp(S.pinned, COLUMNS, 24) == 0; }
-static int32_t d2d_reversed(void) {
-  S.dev0.strides[0] = -3;
-  S.dev0.managed.dl_tensor.byte_offset = 12;
-  int32_t status = d2d();
-  S.dev0.managed.dl_tensor.byte_offset = 0;
-  return status;
-}
-static int reversed_good(void) {
-  static const float want[6] = {3, 4, 5, 0, 1, 2};
-  return gpu_holds(&S.out0.managed.dl_tensor, want);
-}
-static int32_t d2d_broadcast(void) {
-  S.dev0.strides[0] = 0;
-  return d2d();
-}
-static int broadcast_good(void) {
-  static const float want[6] = {0, 1, 2, 0, 1, 2};
-  return gpu_holds(&S.out0.managed.dl_tensor, want);
-}
-static int32_t bits(int32_t (*run)(void), DLTensor *from, DLTensor *to) {
-  from->dtype = to->dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
-  int32_t status = run(); /* 6 elements of 4 bits: 3 bytes */
-  from->dtype = to->dtype = F32;
-  return status;
-}
-static int32_t d2h_bits(void) { return bits(d2h, &S.dev0.managed.dl_tensor, &S.target.managed.dl_tensor); }
-static int32_t d2d_bits(void) { return bits(d2d, &S.dev0.managed.dl_tensor, &S.out0.managed.dl_tensor); }
-static int32_t as(int32_t (*run)(void), DLTensor *tensor, void *data, int32_t type) {
-  DLTensor kept = *tensor;
-  tensor->data = data;
-  tensor->device = t_device(type, 0);
-  int32_t status = run();
-  *tensor = kept;
-  return status;
-}
-static int32_t pinned2d(void) { return as(h2d, &S.host.managed.dl_tensor, S.pinned, G.pinned); }
-static int32_t d2pinned(void) { return as(d2h, &S.target.managed.dl_tensor, S.pinned, G.pinned); }
-static int32_t managed2d(void) {
-  return as(h2d, &S.host.managed.dl_tensor, S.managed, G.managed ? G.managed : G.type);
-}
+static int batch_arrived(void) { return arrived() && memcmp(S.target.values, want, 24) == 0; }
 
 /* Narrow rows, apart on the host, through the pinned buffers of two threads: the calling thread's,
  * one after the other, so that the order of calls is deterministic. One piece and a little of a
  * second one, in the small parts that start a copy to the device, or end one from it. */
 enum { MANY = 73728, ROW = 32, PITCH = 64 };
-static unsigned char apart[MANY][PITCH], seed[MANY * ROW];
+static unsigned char apart[MANY][PITCH], many_seed[MANY * ROW];
 static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
   (void)context;
   for (size_t i = 0; i < n; ++i) body(of, i);
   return 0;
 }
 static void with_many(void) {
-  for (int i = 0; i < MANY * ROW; ++i) seed[i] = (unsigned char)((unsigned)i * 2654435761u >> 13);
+  for (int i = 0; i < MANY * ROW; ++i) many_seed[i] = (unsigned char)((unsigned)i * 2654435761u >> 13);
   memset(apart, 0xEE, sizeof apart);
   gpu_write(0, S.many, apart, MANY * ROW);
 }
 static void with_rows(void) {
   with_many();
-  for (int i = 0; i < MANY; ++i) memcpy(apart[i], seed + i * ROW, ROW);
+  for (int i = 0; i < MANY; ++i) memcpy(apart[i], many_seed + i * ROW, ROW);
 }
 static void with_bytes(void) {
   with_many();
-  gpu_write(0, S.many, seed, MANY * ROW);
+  gpu_write(0, S.many, many_seed, MANY * ROW);
 }
 static int32_t many(int up) {
   static int64_t shape[2] = {MANY, ROW}, dense[2] = {ROW, 1}, rows[2] = {PITCH, 1};
-  DLTensor there = t_describe(S.many, t_dtype(kDLUInt, 8, 1), 2, shape, dense);
-  DLTensor here = t_describe(apart, t_dtype(kDLUInt, 8, 1), 2, shape, rows);
+  DLTensor there = t_describe(S.many, U8, 2, shape, dense), here = t_describe(apart, U8, 2, shape, rows);
   there.device = DEV(0);
   S.options.parallel_for = one_by_one;
   S.options.threads = 2;
@@ -339,73 +203,36 @@ static int32_t many(int up) {
 }
 static int32_t rows_up(void) { return many(1); }
 static int32_t rows_down(void) { return many(0); }
-static int rows_up_good(void) { return memcmp(G.bytes(S.many), seed, MANY * ROW) == 0; }
+static int rows_up_good(void) { return memcmp(G.bytes(S.many), many_seed, MANY * ROW) == 0; }
 static int rows_down_good(void) {
   for (int i = 0; i < MANY; ++i) {
-    if (memcmp(apart[i], seed + i * ROW, ROW) != 0 || apart[i][ROW] != 0xEE) return 0;
+    if (memcmp(apart[i], many_seed + i * ROW, ROW) != 0 || apart[i][ROW] != 0xEE) return 0;
   }
   return 1;
 }
 
 /* ---- New tensors ----------------------------------------------------------------------------*/
 
-static int made_good(void) { return S.made && gpu_holds(&S.made->dl_tensor, VALUES); }
-static int made_later(void) { return settle(), made_good(); }
-static int made_columns(void) { return S.made && gpu_holds(&S.made->dl_tensor, COLUMNS); }
 static int is_made(void) { return S.made != NULL; }
-static int32_t clone_h2d(void) { return dlrs_clone(&S.host.managed, DEV(0), &S.options, &S.made, ERR); }
-static int32_t clone_d2h(void) { return dlrs_clone(&S.dev0.managed, CPU, &S.options, &S.made, ERR); }
-static int32_t clone_d2d(void) { return dlrs_clone(&S.dev0.managed, DEV(0), &S.options, &S.made, ERR); }
-static int32_t clone_p2p(void) { return dlrs_clone(&S.dev1.managed, DEV(0), &S.options, &S.made, ERR); }
-static int32_t clone_columns(void) {
-  transpose(&S.dev0);
-  return clone_d2d();
+static int made_good(void) {
+  if (S.options.flags) settle();
+  return S.made && memcmp(seen(S.made->dl_tensor.data), want, 24) == 0;
 }
-static int32_t clone_columns_d2h(void) {
-  transpose(&S.dev0);
-  return clone_d2h();
-}
-static int32_t clone_stream(void) { return on_stream(clone_d2d, S.stream0, S.stream0); }
-static int32_t clone_async(void) { return async(clone_stream); }
-static int32_t clone_h2d_async(void) {
-  S.options.dst_stream = S.stream0;
-  return async(clone_h2d);
-}
-static int32_t clone_pinned(void) {
-  return dlrs_clone(&S.dev0.managed, t_device(G.pinned, 0), &S.options, &S.made, ERR);
-}
-static int32_t clone_managed(void) {
-  return dlrs_clone(&S.dev0.managed, G.managed ? t_device(G.managed, 0) : DEV(0), &S.options, &S.made,
-                    ERR);
-}
-static int32_t to_device(void) {
-  return dlrs_to_device(&S.host.managed, DEV(1), 0, &S.options, &S.made, ERR);
-}
-static int32_t contiguous(void) {
-  transpose(&S.dev0);
-  return dlrs_contiguous(&S.dev0.managed, 'C', &S.options, &S.made, ERR);
-}
+static int32_t clone(void) { return dlrs_clone(&S.from, S.to.dl_tensor.device, &S.options, &S.made, ERR); }
+static int32_t to_device(void) { return dlrs_to_device(&S.from, DEV(1), 0, &S.options, &S.made, ERR); }
+static int32_t contiguous(void) { return dlrs_contiguous(&S.from, 'C', &S.options, &S.made, ERR); }
 static int32_t tensor_new(void) {
-  return dlrs_tensor_new(S.dev0.shape, 2, F32, DEV(0), NULL, &S.made, ERR);
-}
-static int32_t tensor_new_pinned(void) {
-  return dlrs_tensor_new(S.dev0.shape, 2, F32, t_device(G.pinned, 0), NULL, &S.made, ERR);
+  return dlrs_tensor_new(S.shape, 2, F32, S.to.dl_tensor.device, NULL, &S.made, ERR);
 }
 
 /* ---- Memory, streams, events ----------------------------------------------------------------*/
 
-static int32_t mem_alloc(void) { return dlrs_mem_alloc(DEV(0), 64, 0, NULL, &S.memory, ERR); }
-static int32_t mem_alloc_stream(void) { return dlrs_mem_alloc(DEV(0), 64, 0, S.stream0, &S.memory, ERR); }
-static int32_t mem_alloc_pinned(void) {
-  return dlrs_mem_alloc(t_device(G.pinned, 0), 64, 0, NULL, &S.memory, ERR);
+static int32_t mem_alloc(void) {
+  return dlrs_mem_alloc(S.to.dl_tensor.device, 64, 0, S.options.dst_stream, &S.memory, ERR);
 }
 static int has_memory(void) { return S.memory != NULL; }
 static void free_memory(void) {
-  if (S.memory) CHECK(dlrs_mem_free(DEV(0), S.memory, 64, 0, NULL, ERR) == DLRS_OK);
-  S.memory = NULL;
-}
-static void free_pinned(void) {
-  if (S.memory) CHECK(dlrs_mem_free(t_device(G.pinned, 0), S.memory, 64, 0, NULL, ERR) == DLRS_OK);
+  if (S.memory) CHECK(dlrs_mem_free(S.to.dl_tensor.device, S.memory, 64, 0, NULL, ERR) == DLRS_OK);
   S.memory = NULL;
 }
 static void with_memory(void) { S.memory = gpu_alloc(0, 64); }
@@ -419,24 +246,23 @@ static void free_left(void) {
   if (S.memory) gpu_free(0, S.memory);
   S.memory = NULL;
 }
-static int32_t pointer(void) { return dlrs_pointer_device(G.type, S.dev1.data, &S.info, ERR); }
+static int32_t pointer(void) { return dlrs_pointer_device(G.type, S.blocks[DEV_1][0], &S.info, ERR); }
 static int pointer_good(void) {
   return S.info.device.device_id == 1 && S.info.device.device_type == (DLDeviceType)G.type;
 }
-static int32_t pointer_managed(void) { return dlrs_pointer_device(G.type, S.managed, &S.info, ERR); }
+static int32_t pointer_managed(void) { return dlrs_pointer_device(G.type, S.blocks[MANAGED][0], &S.info, ERR); }
 static int32_t count(void) { return dlrs_device_count(G.type, &S.number, ERR); }
 static int count_good(void) { return S.number == 2; }
 static int32_t host_register(void) {
-  return dlrs_mem_register_host(G.type, S.page, sizeof S.page, ERR);
+  return dlrs_mem_register_host(G.type, page, sizeof page, ERR);
 }
-static void host_unregister(void) { (void)dlrs_mem_unregister_host(G.type, S.page, ERR); }
+static void host_unregister(void) { (void)dlrs_mem_unregister_host(G.type, page, ERR); }
 static int32_t register_both(void) {
   int32_t status = host_register();
-  return status != DLRS_OK ? status : dlrs_mem_unregister_host(G.type, S.page, ERR);
+  return status != DLRS_OK ? status : dlrs_mem_unregister_host(G.type, page, ERR);
 }
 
-static int32_t stream_create(void) { return dlrs_stream_create(DEV(0), &S.handle, ERR); }
-static int32_t stream_create1(void) { return dlrs_stream_create(DEV(1), &S.handle, ERR); }
+static int32_t stream_create(void) { return dlrs_stream_create(S.to.dl_tensor.device, &S.handle, ERR); }
 static int has_handle(void) { return S.handle != NULL; }
 static void stream_end(void) {
   if (S.handle) gpu_stream_free(0, S.handle);
@@ -449,23 +275,23 @@ static int32_t stream_destroy(void) {
   if (gpu_now().stats.streams < streams) S.handle = NULL;
   return status;
 }
-static int32_t stream_sync(void) { return dlrs_stream_sync(DEV(0), S.stream0, ERR); }
+static int32_t stream_sync(void) { return dlrs_stream_sync(DEV(0), S.streams[0][0], ERR); }
 static int32_t stream_sync_default(void) { return dlrs_stream_sync(DEV(1), NULL, ERR); }
-static int32_t stream_query(void) { return dlrs_stream_query(DEV(0), S.stream0, &S.number, ERR); }
-static int32_t stream_wait(void) { return dlrs_stream_wait(DEV(0), S.stream0, S.other0, ERR); }
+static int32_t stream_query(void) { return dlrs_stream_query(DEV(0), S.streams[0][0], &S.number, ERR); }
+static int32_t stream_wait(void) { return dlrs_stream_wait(DEV(0), S.streams[0][0], S.streams[0][1], ERR); }
 static int32_t event_create(void) { return dlrs_event_create(DEV(0), &S.handle, ERR); }
 static void event_end(void) {
   if (S.handle) CHECK(dlrs_event_destroy(DEV(0), S.handle, ERR) == DLRS_OK);
   S.handle = NULL;
 }
 /* Calls on an existing event, made before the faults by `with_event`. */
-static int32_t event_record(void) { return dlrs_event_record(DEV(0), S.event0, S.stream0, ERR); }
-static int32_t event_wait(void) { return dlrs_event_wait(DEV(0), S.event0, S.stream0, ERR); }
+static int32_t event_record(void) { return dlrs_event_record(DEV(0), S.event0, S.streams[0][0], ERR); }
+static int32_t event_wait(void) { return dlrs_event_wait(DEV(0), S.event0, S.streams[0][0], ERR); }
 static int32_t event_sync(void) { return dlrs_event_sync(DEV(0), S.event0, ERR); }
 static int32_t event_query(void) { return dlrs_event_query(DEV(0), S.event0, &S.number, ERR); }
 static int32_t release_after(void) {
   S.made = &S.host.managed;
-  int32_t status = dlrs_release_after_take(&S.made, DEV(0), S.stream0, ERR);
+  int32_t status = dlrs_release_after_take(&S.made, DEV(0), S.streams[0][0], ERR);
   if (status != DLRS_OK) CHECK(S.made == &S.host.managed);
   return status;
 }
@@ -479,138 +305,108 @@ static void drain(void) {
 
 /* Of a tensor of this library around device memory, whose event may already be recorded. */
 static void with_own(void) {
-  CHECK(dlrs_tensor_wrap(&S.dev0.managed.dl_tensor, 0, NULL, NULL, &S.made, ERR) == DLRS_OK);
+  CHECK(dlrs_tensor_wrap(&S.from.dl_tensor, 0, NULL, NULL, &S.made, ERR) == DLRS_OK);
 }
 static void with_recorded(void) {
   with_own();
-  CHECK(dlrs_ready_record(S.made, S.other0, ERR) == DLRS_OK);
+  CHECK(dlrs_ready_record(S.made, S.streams[0][1], ERR) == DLRS_OK);
 }
-static int32_t ready_record(void) { return dlrs_ready_record(S.made, S.stream0, ERR); }
-static int32_t ready_wait(void) { return dlrs_ready_wait(S.made, DEV(0), S.stream0, ERR); }
+static int32_t ready_record(void) { return dlrs_ready_record(S.made, S.streams[0][0], ERR); }
+static int32_t ready_wait(void) { return dlrs_ready_wait(S.made, DEV(0), S.streams[0][0], ERR); }
 static int32_t ready_sync(void) { return dlrs_ready_sync(S.made, ERR); }
-static int32_t copy_recorded(void) {
-  S.options.dst_stream = S.stream0;
-  return dlrs_copy(S.made, &S.out0.managed, &S.options, ERR);
-}
-static int32_t copy_recorded_async(void) {
-  S.options.flags = DLRS_COPY_ASYNC;
-  return copy_recorded();
-}
-static int32_t copy_into_recorded(void) {
-  S.options.flags = DLRS_COPY_ASYNC;
-  S.options.dst_stream = S.stream0;
-  return dlrs_copy(&S.out0.managed, S.made, &S.options, ERR);
-}
-static void release_settled(void) {
-  settle();
-  release();
-}
+static int32_t copy_recorded(void) { return dlrs_copy(S.made, &S.to, &S.options, ERR); }
+static int32_t copy_into_recorded(void) { return dlrs_copy(&S.to, S.made, &S.options, ERR); }
 
-static int32_t copy_batch(void) {
-  const DLManagedTensorVersioned *from[2] = {&S.host.managed, &S.dev0.managed};
-  DLManagedTensorVersioned *to[2] = {&S.out0.managed, &S.target.managed};
-  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
-}
-static int batch_good(void) { return out_good() && target_good(); }
-/* Both rows, which one call of CUDA's driver copies. */
-static int32_t copy_rows(void) {
-  static DLManagedTensorVersioned rows[2][2];
-  static int64_t three[1] = {3};
-  for (int i = 0; i < 4; ++i) {
-    DLTensor bare = t_describe((i / 2 ? S.out0.data : S.dev0.data) + 3 * (i % 2), F32, 1, three, NULL);
-    bare.device = DEV(0);
-    rows[i / 2][i % 2] = t_managed(bare, 0);
-  }
-  const DLManagedTensorVersioned *from[2] = {&rows[0][0], &rows[0][1]};
-  DLManagedTensorVersioned *to[2] = {&rows[1][0], &rows[1][1]};
-  S.options.src_stream = S.options.dst_stream = S.stream0;
-  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
-}
-static int32_t copy_rows_async(void) { return async(copy_rows); }
-
+/* A copy or a new tensor: from, to; their layouts and streams. A call on other operands. */
+#define REST(a, b, c, d, e, f, g, ...) {a, b, c, d, e, f, g}
+#define ON(...) REST(__VA_ARGS__, DENSE, DENSE, NONE, NONE, 0, 0)
+#define COPY(name, ...) {"copy " name, ON(__VA_ARGS__), copy, arrived, settle, NULL, 0}
+#define NEW(name, run, ...) {name, ON(__VA_ARGS__), run, made_good, release, NULL, 0}
+#define CALL(name, run, good, undo, before, ...) {name, ON(DEV_0, __VA_ARGS__), run, good, undo, before, 0}
+#define ASYNC DLRS_COPY_ASYNC
 static const scenario scenarios[] = {
-    {"device_count", count, count_good, nothing, NULL, 0},
-    {"copy host to device", h2d, out_good, nothing, NULL, 0},
-    {"copy device to host", d2h, target_good, nothing, NULL, 0},
-    {"copy on a device", d2d, out_good, nothing, NULL, 0},
-    {"copy between devices", p2p, out_good, nothing, NULL, 0},
-    {"copy host to device, stream", h2d_stream, out_good, nothing, NULL, 0},
-    {"copy device to host, stream", d2h_stream, target_good, nothing, NULL, 0},
-    {"copy on a device, stream", d2d_stream, out_good, nothing, NULL, 0},
-    {"copy on a device, two streams", d2d_streams, out_good, nothing, NULL, 0},
-    {"copy between devices, streams", p2p_streams, out_good, nothing, NULL, 0},
-    {"copy host to device, async", h2d_async, out_later, settle, NULL, 0},
-    {"copy device to host, async", d2h_async, target_later, settle, NULL, 0},
-    {"copy on a device, async", d2d_async, out_later, settle, NULL, 0},
-    {"copy on a device, two streams, async", d2d_streams_async, out_later, settle, NULL, 0},
-    {"copy between devices, async", p2p_async, out_later, settle, NULL, 0},
-    {"copy rows to a device", h2d_rows, rows_good, nothing, NULL, 0},
-    {"copy columns to the host", d2h_columns, target_columns, nothing, NULL, 0},
-    {"copy columns to a device", h2d_columns, out_columns, nothing, NULL, 0},
-    {"copy columns on a device", d2d_columns, out_columns, nothing, NULL, 0},
-    {"copy columns on a device, async", d2d_columns_async, out_columns_later, settle, NULL, 0},
-    {"copy columns between devices", p2p_columns, out_columns, nothing, NULL, 0},
-    {"copy columns between devices, async", p2p_columns_async, out_columns_later, settle, NULL, 0},
-    {"copy rows between devices, last first", p2p_reversed, reversed_good, nothing, NULL, 0},
-    {"copy wide rows between devices", p2p_rows, wide_good, nothing, NULL, 0},
-    {"copy columns between devices, from a pool", p2p_pool, out_columns, nothing, NULL, 0},
-    {"copy registered columns to a device", registered_columns, out_columns, nothing, NULL, 0},
-    {"copy columns to pinned memory", pinned_columns, pinned_good, nothing, NULL, 0},
-    {"copy reversed", d2d_reversed, reversed_good, nothing, NULL, 0},
-    {"copy broadcast", d2d_broadcast, broadcast_good, nothing, NULL, 0},
-    {"copy many rows to a device", rows_up, rows_up_good, nothing, with_rows, 7},
-    {"copy many rows to the host", rows_down, rows_down_good, nothing, with_bytes, 7},
-    {"copy bits to the host", d2h_bits, any, nothing, NULL, 0},
-    {"copy bits on a device", d2d_bits, any, nothing, NULL, 0},
-    {"copy pinned to device", pinned2d, out_good, nothing, NULL, 0},
-    {"copy device to pinned", d2pinned, any, nothing, NULL, 0},
-    {"copy managed to device", managed2d, out_good, nothing, NULL, 0},
-    {"copy_batch", copy_batch, batch_good, nothing, NULL, 0},
-    {"copy_batch together", copy_rows, out_good, nothing, NULL, 0},
-    {"copy_batch together, async", copy_rows_async, out_later, nothing, NULL, 0},
-    {"clone to a device", clone_h2d, made_good, release, NULL, 0},
-    {"clone to the host", clone_d2h, made_good, release, NULL, 0},
-    {"clone on a device", clone_d2d, made_good, release, NULL, 0},
-    {"clone between devices", clone_p2p, made_good, release, NULL, 0},
-    {"clone columns", clone_columns, made_columns, release, NULL, 0},
-    {"clone columns to the host", clone_columns_d2h, made_columns, release, NULL, 0},
-    {"clone on a stream", clone_stream, made_good, release, NULL, 0},
-    {"clone async", clone_async, made_later, release, NULL, 0},
-    {"clone to a device, async", clone_h2d_async, made_later, release, NULL, 0},
-    {"clone to pinned", clone_pinned, made_good, release, NULL, 0},
-    {"clone to managed", clone_managed, any, release, NULL, 0},
-    {"to_device", to_device, made_good, release, NULL, 0},
-    {"contiguous", contiguous, made_columns, release, NULL, 0},
-    {"tensor_new", tensor_new, is_made, release, NULL, 0},
-    {"tensor_new pinned", tensor_new_pinned, is_made, release, NULL, 0},
-    {"mem_alloc", mem_alloc, has_memory, free_memory, NULL, 0},
-    {"mem_alloc on a stream", mem_alloc_stream, has_memory, free_memory, NULL, 0},
-    {"mem_alloc pinned", mem_alloc_pinned, has_memory, free_pinned, NULL, 0},
-    {"mem_free", mem_free, any, free_left, with_memory, 0},
-    {"pointer_device", pointer, pointer_good, nothing, NULL, 0},
-    {"pointer_device of managed memory", pointer_managed, any, nothing, NULL, 0},
-    {"mem_register_host", host_register, any, host_unregister, NULL, 0},
-    {"mem_register_host and back", register_both, any, host_unregister, NULL, 0},
-    {"stream_create", stream_create, has_handle, stream_end, NULL, 0},
-    {"stream_create on another device", stream_create1, has_handle, stream_end, NULL, 0},
-    {"stream_destroy", stream_destroy, any, stream_end, with_stream, 0},
-    {"stream_sync", stream_sync, any, nothing, NULL, 0},
-    {"stream_sync of a default stream", stream_sync_default, any, nothing, NULL, 0},
-    {"stream_query", stream_query, any, nothing, NULL, 0},
-    {"stream_wait", stream_wait, any, settle, NULL, 0},
-    {"event_create", event_create, has_handle, event_end, NULL, 0},
-    {"event_record", event_record, any, settle, NULL, 0},
-    {"event_wait", event_wait, any, settle, NULL, 0},
-    {"event_sync", event_sync, any, settle, NULL, 0},
-    {"event_query", event_query, any, settle, NULL, 0},
-    {"release_after_take", release_after, any, drain, NULL, 0},
-    {"ready_record", ready_record, any, release_settled, with_own, 0},
-    {"ready_record, again", ready_record, any, release_settled, with_recorded, 0},
-    {"ready_wait", ready_wait, any, release_settled, with_recorded, 0},
-    {"ready_sync", ready_sync, any, release_settled, with_recorded, 0},
-    {"copy of what is recorded", copy_recorded, out_good, release_settled, with_recorded, 0},
-    {"copy of what is recorded, async", copy_recorded_async, out_later, release_settled, with_recorded, 0},
-    {"copy into what is recorded, async", copy_into_recorded, any, release_settled, with_recorded, 0},
+    CALL("device_count", count, count_good, nothing, NULL, DEV_0),
+    COPY("host to device", HOST, DEV_0),
+    COPY("device to host", DEV_0, HOST),
+    COPY("on a device", DEV_0, DEV_0),
+    COPY("between devices", DEV_1, DEV_0),
+    COPY("host to device, stream", HOST, DEV_0, DENSE, DENSE, NONE, FIRST),
+    COPY("device to host, stream", DEV_0, HOST, DENSE, DENSE, FIRST),
+    COPY("on a device, stream", DEV_0, DEV_0, DENSE, DENSE, FIRST, FIRST),
+    COPY("on a device, two streams", DEV_0, DEV_0, DENSE, DENSE, FIRST, SECOND),
+    COPY("between devices, streams", DEV_1, DEV_0, DENSE, DENSE, FIRST, FIRST),
+    COPY("host to device, async", HOST, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
+    COPY("device to host, async", DEV_0, HOST, DENSE, DENSE, FIRST, NONE, ASYNC),
+    COPY("on a device, async", DEV_0, DEV_0, DENSE, DENSE, FIRST, FIRST, ASYNC),
+    COPY("on a device, two streams, async", DEV_0, DEV_0, DENSE, DENSE, FIRST, SECOND, ASYNC),
+    COPY("between devices, async", DEV_1, DEV_0, DENSE, DENSE, FIRST, FIRST, ASYNC),
+    COPY("rows to a device", HOST, DEV_0, DENSE, ROWS),
+    COPY("columns to the host", DEV_0, HOST, COLUMNS),
+    COPY("columns to a device", HOST, DEV_0, COLUMNS),
+    COPY("columns on a device", DEV_0, DEV_0, COLUMNS),
+    COPY("columns on a device, async", DEV_0, DEV_0, COLUMNS, DENSE, FIRST, FIRST, ASYNC),
+    COPY("columns between devices", DEV_1, DEV_0, COLUMNS),
+    COPY("columns between devices, async", DEV_1, DEV_0, COLUMNS, DENSE, FIRST, FIRST, ASYNC),
+    COPY("rows between devices, last first", DEV_1, DEV_0, REVERSED),
+    COPY("wide rows between devices", DEV_1, DEV_0, WIDE, WIDE),
+    COPY("columns between devices, from a pool", POOL_1, DEV_0, COLUMNS),
+    COPY("registered columns to a device", REGISTERED, DEV_0, COLUMNS),
+    COPY("columns to pinned memory", DEV_0, PINNED, COLUMNS),
+    COPY("reversed", DEV_0, DEV_0, REVERSED),
+    COPY("broadcast", DEV_0, DEV_0, BROADCAST),
+    {"copy many rows to a device", ON(HOST, DEV_0), rows_up, rows_up_good, nothing, with_rows, 7},
+    {"copy many rows to the host", ON(DEV_0, HOST), rows_down, rows_down_good, nothing, with_bytes, 7},
+    COPY("bits to the host", DEV_0, HOST, BITS, BITS),
+    COPY("bits on a device", DEV_0, DEV_0, BITS, BITS),
+    COPY("pinned to device", PINNED, DEV_0),
+    COPY("device to pinned", DEV_0, PINNED),
+    COPY("managed to device", MANAGED, DEV_0),
+    {"copy_batch", ON(HOST, DEV_0), copy_batch, batch_arrived, settle, NULL, 0},
+    CALL("copy_batch together", copy_rows, arrived, settle, NULL, DEV_0, DENSE, DENSE, FIRST, FIRST),
+    CALL("copy_batch together, async", copy_rows, arrived, settle, NULL, DEV_0, DENSE, DENSE, FIRST, FIRST, ASYNC),
+    NEW("clone to a device", clone, HOST, DEV_0),
+    NEW("clone to the host", clone, DEV_0, HOST),
+    NEW("clone on a device", clone, DEV_0, DEV_0),
+    NEW("clone between devices", clone, DEV_1, DEV_0),
+    NEW("clone columns", clone, DEV_0, DEV_0, COLUMNS),
+    NEW("clone columns to the host", clone, DEV_0, HOST, COLUMNS),
+    NEW("clone on a stream", clone, DEV_0, DEV_0, DENSE, DENSE, FIRST, FIRST),
+    NEW("clone async", clone, DEV_0, DEV_0, DENSE, DENSE, FIRST, FIRST, ASYNC),
+    NEW("clone to a device, async", clone, HOST, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
+    NEW("clone to pinned", clone, DEV_0, PINNED),
+    NEW("clone to managed", clone, DEV_0, MANAGED),
+    NEW("to_device", to_device, HOST, DEV_1),
+    NEW("contiguous", contiguous, DEV_0, DEV_0, COLUMNS),
+    CALL("tensor_new", tensor_new, is_made, release, NULL, DEV_0),
+    CALL("tensor_new pinned", tensor_new, is_made, release, NULL, PINNED),
+    CALL("mem_alloc", mem_alloc, has_memory, free_memory, NULL, DEV_0),
+    CALL("mem_alloc on a stream", mem_alloc, has_memory, free_memory, NULL, DEV_0, DENSE, DENSE, NONE, FIRST),
+    CALL("mem_alloc pinned", mem_alloc, has_memory, free_memory, NULL, PINNED),
+    CALL("mem_free", mem_free, any, free_left, with_memory, DEV_0),
+    CALL("pointer_device", pointer, pointer_good, nothing, NULL, DEV_0),
+    CALL("pointer_device of managed memory", pointer_managed, any, nothing, NULL, DEV_0),
+    CALL("mem_register_host", host_register, any, host_unregister, NULL, DEV_0),
+    CALL("mem_register_host and back", register_both, any, host_unregister, NULL, DEV_0),
+    CALL("stream_create", stream_create, has_handle, stream_end, NULL, DEV_0),
+    CALL("stream_create on another device", stream_create, has_handle, stream_end, NULL, DEV_1),
+    CALL("stream_destroy", stream_destroy, any, stream_end, with_stream, DEV_0),
+    CALL("stream_sync", stream_sync, any, nothing, NULL, DEV_0),
+    CALL("stream_sync of a default stream", stream_sync_default, any, nothing, NULL, DEV_0),
+    CALL("stream_query", stream_query, any, nothing, NULL, DEV_0),
+    CALL("stream_wait", stream_wait, any, settle, NULL, DEV_0),
+    CALL("event_create", event_create, has_handle, event_end, NULL, DEV_0),
+    CALL("event_record", event_record, any, settle, NULL, DEV_0),
+    CALL("event_wait", event_wait, any, settle, NULL, DEV_0),
+    CALL("event_sync", event_sync, any, settle, NULL, DEV_0),
+    CALL("event_query", event_query, any, settle, NULL, DEV_0),
+    CALL("release_after_take", release_after, any, drain, NULL, DEV_0),
+    CALL("ready_record", ready_record, any, release, with_own, DEV_0),
+    CALL("ready_record, again", ready_record, any, release, with_recorded, DEV_0),
+    CALL("ready_wait", ready_wait, any, release, with_recorded, DEV_0),
+    CALL("ready_sync", ready_sync, any, release, with_recorded, DEV_0),
+    CALL("copy of what is recorded", copy_recorded, arrived, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST),
+    CALL("copy of what is recorded, async", copy_recorded, arrived, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
+    CALL("copy into what is recorded, async", copy_into_recorded, any, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -638,7 +434,7 @@ static const char *call_name(long k) {
 static int point(const scenario *it, int what, long k, int code) {
   static char where[160] = "";
   t_context = where;
-  fresh();
+  fresh(&it->of);
   gpu_state before = gpu_now();
   if (it->before) it->before();
   long deleted = t_deleted;
@@ -682,7 +478,7 @@ static int point(const scenario *it, int what, long k, int code) {
   if (strcmp(it->name, "release_after_take") != 0) ok &= CHECK(t_deleted == deleted);
   ok &= SAME(before);
   /* The same call succeeds now. */
-  fresh();
+  fresh(&it->of);
   if (it->before) it->before();
   int32_t again = it->run();
   ok &= t_check(again == DLRS_OK && it->good(), __FILE__, __LINE__, "the same call works next");
@@ -707,9 +503,8 @@ static int point(const scenario *it, int what, long k, int code) {
 
 static void sweep(const scenario *it, int step) {
   if (it->every > step) step = it->every;
-  fresh();
   for (int warm = 0; warm < 2; ++warm) { /* makes what is cached after the first call */
-    fresh();
+    fresh(&it->of);
     t_context = it->name;
     if (it->before) it->before();
     if (!EQUAL(it->run(), DLRS_OK) || !CHECK(it->good())) printf("  %.200s\n", t_error.message);
@@ -737,6 +532,8 @@ static const scenario *chosen;
 static void warm_row(void) {
   DLManagedTensorVersioned *there, *turned, *compact;
   make();
+  t_make(&S.host);
+  t_make(&S.target);
   if (chosen->every) S.many = (unsigned char *)gpu_alloc(0, MANY * ROW);
   for (int i = 0; i < 2; ++i) { /* the library caches per-device resources, including kernels */
     WORKS(dlrs_clone(&S.host.managed, DEV(i), NULL, &there, ERR));

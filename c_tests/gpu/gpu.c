@@ -33,23 +33,26 @@ long gpu_tally[5];
   X(end, "cuStreamEndCapture", "hipStreamEndCapture", (void *, void **))                         \
   X(care, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", (int *))    \
   X(launch, "cuGraphLaunch", "hipGraphLaunch", (void *, void *))                                 \
+  X(host, "cuLaunchHostFunc", "hipLaunchHostFunc", (void *, void (*)(void *), void *))            \
   X(exec_end, "cuGraphExecDestroy", "hipGraphExecDestroy", (void *))                             \
-  X(graph_end, "cuGraphDestroy", "hipGraphDestroy", (void *))
+  X(graph_end, "cuGraphDestroy", "hipGraphDestroy", (void *))                                    \
+  X(retain, "cuDevicePrimaryCtxRetain", NULL, (void **, int))                                    \
+  X(push, "cuCtxPushCurrent_v2", NULL, (void *)) X(pop, "cuCtxPopCurrent_v2", NULL, (void **))   \
+  X(get, "cuCtxGetCurrent", NULL, (void **)) X(set, "cuCtxSetCurrent", NULL, (void *))           \
+  X(create, "cuCtxCreate_v2", NULL, (void **, unsigned, int))                                    \
+  X(cu_fill, "cuMemsetD8Async", NULL, (void *, unsigned char, size_t, void *))                   \
+  X(cu_copy, "cuMemcpyAsync", NULL, (void *, void *, size_t, void *))                            \
+  X(cu_instantiate, "cuGraphInstantiateWithFlags", NULL, (void **, void *, unsigned long long))  \
+  X(get_device, NULL, "hipGetDevice", (int *)) X(set_device, NULL, "hipSetDevice", (int))        \
+  X(hip_fill, NULL, "hipMemsetAsync", (void *, int, size_t, void *))                             \
+  X(hip_copy, NULL, "hipMemcpyAsync", (void *, const void *, size_t, int, void *))               \
+  X(hip_instantiate, NULL, "hipGraphInstantiate", (void **, void *, void **, char *, size_t))
 #define DECLARE(name, cuda, hip, arguments) static int(*d_##name) arguments;
 FUNCTIONS(DECLARE)
 
-/* What differs between the two drivers. */
-static int (*cu_retain)(void **, int), (*cu_release)(int), (*cu_push)(void *), (*cu_pop)(void **);
-static int (*cu_get)(void **), (*cu_set)(void *), (*cu_create)(void **, unsigned, int);
-static int (*cu_fill)(void *, unsigned char, size_t, void *), (*cu_copy)(void *, void *, size_t, void *);
-static int (*cu_instantiate)(void **, void *, unsigned long long);
-static int (*hip_get)(int *), (*hip_set)(int), (*hip_fill)(void *, int, size_t, void *);
-static int (*hip_copy)(void *, const void *, size_t, int, void *);
-static int (*hip_instantiate)(void **, void *, void **, char *, size_t);
-
 static void *find(const char *name) {
-  void *function = dlsym(G.library, name);
-  if (function == NULL && G.standin) {
+  void *function = name ? dlsym(G.library, name) : NULL;
+  if (name && function == NULL && G.standin) {
     printf("the driver lacks %s\n", name);
     exit(1);
   }
@@ -84,24 +87,6 @@ int gpu_open(const char *name) {
     *(void **)&G.violation = find("standin_violation");
     *(void **)&G.bytes = find("standin_bytes");
     *(void **)&G.log = find("standin_log");
-  }
-  if (is_cuda) {
-    *(void **)&cu_retain = find("cuDevicePrimaryCtxRetain");
-    *(void **)&cu_release = find("cuDevicePrimaryCtxRelease_v2");
-    *(void **)&cu_push = find("cuCtxPushCurrent_v2");
-    *(void **)&cu_pop = find("cuCtxPopCurrent_v2");
-    *(void **)&cu_get = find("cuCtxGetCurrent");
-    *(void **)&cu_set = find("cuCtxSetCurrent");
-    *(void **)&cu_create = find("cuCtxCreate_v2");
-    *(void **)&cu_fill = find("cuMemsetD8Async");
-    *(void **)&cu_copy = find("cuMemcpyAsync");
-    *(void **)&cu_instantiate = find("cuGraphInstantiateWithFlags");
-  } else {
-    *(void **)&hip_get = find("hipGetDevice");
-    *(void **)&hip_set = find("hipSetDevice");
-    *(void **)&hip_fill = find("hipMemsetAsync");
-    *(void **)&hip_copy = find("hipMemcpyAsync");
-    *(void **)&hip_instantiate = find("hipGraphInstantiate");
   }
   return 1;
 }
@@ -146,18 +131,18 @@ static struct {
 
 static void on(int device) {
   if (G.hip) {
-    MUST(hip_get(&kept.old));
-    MUST(hip_set(device));
+    MUST(d_get_device(&kept.old));
+    MUST(d_set_device(device));
     return;
   }
-  if (kept.contexts[device] == NULL) MUST(cu_retain(&kept.contexts[device], device));
-  MUST(cu_push(kept.contexts[device]));
+  if (kept.contexts[device] == NULL) MUST(d_retain(&kept.contexts[device], device));
+  MUST(d_push(kept.contexts[device]));
 }
 
 static void off(void) {
   void *popped;
-  if (G.hip) MUST(hip_set(kept.old));
-  else MUST(cu_pop(&popped));
+  if (G.hip) MUST(d_set_device(kept.old));
+  else MUST(d_pop(&popped));
 }
 
 dlrs_copy_options gpu_options(void *src_stream, void *dst_stream, uint32_t flags) {
@@ -221,8 +206,8 @@ static void move(int device, void *dst, const void *src, size_t nbytes) {
   int careful = care(RELAXED);
   void *stream = gpu_stream(device, 1);
   on(device);
-  MUST(G.hip ? hip_copy(dst, src, nbytes, 4, stream)
-             : cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
+  MUST(G.hip ? d_hip_copy(dst, src, nbytes, 4, stream)
+             : d_cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
   MUST(d_stream_sync(stream));
   off();
   gpu_stream_free(device, stream);
@@ -237,6 +222,11 @@ void gpu_write(int device, void *dst, const void *src, size_t nbytes) {
 void gpu_read(int device, void *dst, const void *src, size_t nbytes) {
   if (G.standin) memcpy(dst, G.bytes(src), nbytes);
   else move(device, dst, src, nbytes);
+}
+
+unsigned char *seen(const void *address) {
+  unsigned char *bytes = G.standin ? (unsigned char *)G.bytes(address) : NULL;
+  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
 }
 
 void *gpu_stream(int device, int nonblocking) {
@@ -255,15 +245,15 @@ void gpu_stream_free(int device, void *stream) {
 
 void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes) {
   on(device);
-  MUST(G.hip ? hip_fill(dst, byte, nbytes, stream)
-             : cu_fill(dst, (unsigned char)byte, nbytes, stream));
+  MUST(G.hip ? d_hip_fill(dst, byte, nbytes, stream)
+             : d_cu_fill(dst, (unsigned char)byte, nbytes, stream));
   off();
 }
 
 void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes) {
   on(device);
-  MUST(G.hip ? hip_copy(dst, src, nbytes, 4, stream)
-             : cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
+  MUST(G.hip ? d_hip_copy(dst, src, nbytes, 4, stream)
+             : d_cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
   off();
 }
 
@@ -281,6 +271,12 @@ int gpu_sync(int device, void *stream) {
   return code;
 }
 
+void gpu_host(int device, void *stream, void (*function)(void *), void *with) {
+  on(device);
+  MUST(d_host(stream, function, with));
+  off();
+}
+
 void gpu_capture(int device, void *stream, int mode) {
   on(device);
   MUST(d_begin(stream, mode));
@@ -292,7 +288,7 @@ int gpu_capture_end(int device, void *stream, int times) {
   on(device);
   int code = d_end(stream, &graph);
   if (code == 0) {
-    MUST(G.hip ? hip_instantiate(&exec, graph, NULL, NULL, 0) : cu_instantiate(&exec, graph, 0));
+    MUST(G.hip ? d_hip_instantiate(&exec, graph, NULL, NULL, 0) : d_cu_instantiate(&exec, graph, 0));
     while (times-- > 0) MUST(d_launch(exec, stream));
     MUST(d_stream_sync(stream));
     MUST(d_exec_end(exec));
@@ -305,22 +301,22 @@ int gpu_capture_end(int device, void *stream, int times) {
 long gpu_current(void) {
   int device = -1;
   void *context = NULL;
-  if (G.hip) MUST(hip_get(&device));
-  else MUST(cu_get(&context));
+  if (G.hip) MUST(d_get_device(&device));
+  else MUST(d_get(&context));
   return G.hip ? device : (long)(uintptr_t)context;
 }
 
 void gpu_set_current(int device, int own) {
   void *context = NULL;
   if (G.hip) {
-    MUST(hip_set(device < 0 ? 0 : device));
+    MUST(d_set_device(device < 0 ? 0 : device));
   } else if (device < 0) {
-    MUST(cu_set(NULL));
+    MUST(d_set(NULL));
   } else if (own) {
-    MUST(cu_create(&context, 0, device));
+    MUST(d_create(&context, 0, device));
   } else {
-    if (kept.contexts[device] == NULL) MUST(cu_retain(&kept.contexts[device], device));
-    MUST(cu_set(kept.contexts[device]));
+    if (kept.contexts[device] == NULL) MUST(d_retain(&kept.contexts[device], device));
+    MUST(d_set(kept.contexts[device]));
   }
 }
 

@@ -47,6 +47,8 @@ void gpu_managed_free(int device, void *data);
 /* Immediately; a stand-in's queue is unchanged. */
 void gpu_write(int device, void *dst, const void *src, size_t nbytes);
 void gpu_read(int device, void *dst, const void *src, size_t nbytes);
+/* Where the host can read the bytes of an address: a stand-in's device memory is elsewhere. */
+unsigned char *seen(const void *address);
 void *gpu_stream(int device, int nonblocking);
 void gpu_stream_free(int device, void *stream);
 /* Sets bytes, enqueued on a stream. */
@@ -55,6 +57,8 @@ void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes);
 void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes);
 int gpu_query(int device, void *stream); /* the driver's code */
 int gpu_sync(int device, void *stream);
+/* Enqueues a function of the host, before which nothing that follows on the stream runs. */
+void gpu_host(int device, void *stream, void (*function)(void *), void *with);
 void gpu_capture(int device, void *stream, int mode);
 /* Returns the code of ending the capture; a graph is launched `times` times, and destroyed. */
 int gpu_capture_end(int device, void *stream, int times);

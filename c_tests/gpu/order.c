@@ -40,12 +40,6 @@ typedef struct mark {
 } mark;
 enum { MARKS = 64, POINTS = 512 };
 
-/* Where the host can read the bytes of an address. */
-static unsigned char *seen(const void *address) {
-  unsigned char *bytes = (unsigned char *)G.bytes(address);
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
 static void copy_now(const dlrs_byte_plan *p, int dim, unsigned char *dst, const unsigned char *src) {
   if (dim == p->ndim) {
     memcpy(dst, src, p->item_nbytes);
@@ -507,9 +501,9 @@ static int function; /* whose matrix runs */
 
 /* ---- The matrix -------------------------------------------------------------------------------*/
 
-enum { READ_AFTER_WRITE, WRITE_AFTER_READ, READ_RECORDED, WRITE_RECORDED };
+enum { READ_AFTER_WRITE, WRITE_AFTER_READ, READ_RECORDED, WRITE_RECORDED, BOTH_RECORDED };
 static const char *const hazard_names[] = {"read after write", "write after read", "read of what is recorded",
-                                           "write after what is recorded"};
+                                           "write after what is recorded", "both are recorded"};
 static long cells, ordered, refused, wrong;
 
 /* Whether the rule rejects a cell: streams for memory without streams. */
@@ -534,18 +528,21 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   c.options.flags = async ? DLRS_COPY_ASYNC : 0;
   c.options.src_stream = src->stream;
   c.options.dst_stream = dst->stream;
-  int recorded = hazard >= READ_RECORDED, reads = hazard == READ_AFTER_WRITE || hazard == READ_RECORDED;
+  int recorded = hazard >= READ_RECORDED, both = hazard == BOTH_RECORDED;
+  int reads = hazard == READ_AFTER_WRITE || hazard == READ_RECORDED || both;
   memset(seen(from->first), reads ? OLD : NEW, WIDE);
   memset(seen(to->second), reads || hazard == WRITE_AFTER_READ ? OLD : NOTHING, WIDE);
   memset(spy, NOTHING, WIDE);
   memset(host_spy, NOTHING, WIDE);
   if (recorded) {
-    place by = maker_of(reads ? src->kind : dst->kind);
-    memory *it = reads ? from : to;
-    own(it);
-    enqueue(&by, reads ? from->first : to->second,
-            table_of(by.owner) < 0 ? (reads ? news : olds) : (reads ? host_news : host_olds), NBYTES);
-    WORKS(dlrs_ready_record(it->own[!reads], by.stream, ERR));
+    for (int side = both ? 0 : !reads; side < 1 + (both || !reads); ++side) {
+      place by = maker_of(side ? dst->kind : src->kind);
+      memory *it = side ? to : from;
+      own(it);
+      enqueue(&by, side ? to->second : from->first,
+              table_of(by.owner) < 0 ? (side ? olds : news) : (side ? host_olds : host_news), NBYTES);
+      WORKS(dlrs_ready_record(it->own[side], by.stream, ERR));
+    }
   } else if (reads) {
     pend_write(src, from->first, NBYTES);
   } else {
@@ -558,7 +555,7 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
     ++refused;
     if (!must_refuse(src, dst)) fault = "is refused";
   } else {
-    if (async && hazard == WRITE_RECORDED) WORKS(dlrs_ready_sync(to->own[1], ERR)); /* recorded again */
+    if (async && (hazard == WRITE_RECORDED || both)) WORKS(dlrs_ready_sync(to->own[1], ERR)); /* recorded again */
     else if (async) wait_for(dst->owner < 0 ? src : dst);
     const unsigned char *result = seen(c.out ? c.out->dl_tensor.data : to->second);
     if (!all(result, NBYTES * c.step, c.step, NEW)) fault = "has read too early";
@@ -568,7 +565,7 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   if (status == DLRS_OK && hazard == WRITE_AFTER_READ && !all(old, NBYTES, 1, OLD)) {
     fault = "has written too early";
   }
-  if (status == DLRS_OK && hazard == WRITE_RECORDED && !all(seen(to->second), NBYTES * c.step, c.step, NEW)) {
+  if (status == DLRS_OK && (hazard == WRITE_RECORDED || both) && !all(seen(to->second), NBYTES * c.step, c.step, NEW)) {
     fault = "has written before what was recorded";
   }
   if (c.out != NULL) dlrs_release(c.out);
@@ -617,6 +614,8 @@ static void pairs(int src, int dst) {
         if (bare) continue; /* the owner of the memory is unknown */
         if (records(src) && !constant) cell(&first, &second, async, READ_RECORDED);
         if (records(dst) && !(like & MAKES)) cell(&first, &second, async, WRITE_RECORDED);
+        /* By one event each: not of the same memory. */
+        if (function == 0 && src != dst && records(src) && records(dst)) cell(&first, &second, async, BOTH_RECORDED);
       }
     }
   }
@@ -639,16 +638,6 @@ static void matrix(void) {
 
 /* ---- Cases outside of the matrix --------------------------------------------------------------*/
 
-static dlrs_copy_options between(void *src_stream, void *dst_stream, uint32_t flags) {
-  dlrs_copy_options options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = sizeof options;
-  options.flags = flags;
-  options.src_stream = src_stream;
-  options.dst_stream = dst_stream;
-  return options;
-}
-
 /* A graph cannot wait for work outside the capture, nor the host or legacy stream for a graph. */
 static void captured(void) {
   NEEDS_STANDIN();
@@ -658,8 +647,8 @@ static void captured(void) {
   DLManagedTensorVersioned *dst = tensor_of(it, it->second, shape, dense);
   DLManagedTensorVersioned *moved = tensor_of(managed, managed->first, shape, dense);
   void *stream = streams[0][NAMED], *blocking = streams[0][BLOCKING], *other = gpu_stream(0, 1);
-  dlrs_copy_options to = between(NULL, stream, DLRS_COPY_ASYNC), from = between(stream, NULL, DLRS_COPY_ASYNC);
-  dlrs_copy_options waits = between(NULL, stream, 0), beside = between(NULL, other, DLRS_COPY_ASYNC);
+  dlrs_copy_options to = gpu_options(NULL, stream, DLRS_COPY_ASYNC), from = gpu_options(stream, NULL, DLRS_COPY_ASYNC);
+  dlrs_copy_options waits = gpu_options(NULL, stream, 0), beside = gpu_options(NULL, other, DLRS_COPY_ASYNC);
   WORKS(dlrs_copy(src, dst, &to, ERR)); /* all resources exist */
   EQUAL(gpu_sync(0, stream), 0);
   memset(seen(it->first), NEW, WIDE);
@@ -758,7 +747,7 @@ static void cost(void) {
     place second = place_of(rows[i].dst, rows[i].to, rows[i].src);
     DLManagedTensorVersioned *src = tensor_of(from, from->first, shape, dense);
     DLManagedTensorVersioned *dst = tensor_of(to, to->second, shape, dense);
-    dlrs_copy_options options = between(first.stream, second.stream, rows[i].async ? DLRS_COPY_ASYNC : 0);
+    dlrs_copy_options options = gpu_options(first.stream, second.stream, rows[i].async ? DLRS_COPY_ASYNC : 0);
     WORKS(dlrs_copy(src, dst, &options, ERR));
     long before = gpu_now().stats.calls;
     WORKS(dlrs_copy(src, dst, &options, ERR));

@@ -12,11 +12,6 @@
 
 enum { NBYTES = 64, OLD = 0x11, NEW = 0x22 };
 
-static unsigned char *seen(const void *address) {
-  unsigned char *bytes = G.standin ? (unsigned char *)G.bytes(address) : NULL;
-  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
-}
-
 static int holds(const void *address, int value) {
   const unsigned char *bytes = seen(address);
   for (int i = 0; i < NBYTES; ++i) {

@@ -33,11 +33,12 @@ objects=$out/objects
 mkdir -p "$objects" || exit 2
 echo "$@" >"$objects/flags"
 flags="-g -O1 -Wall -Wextra -Wpedantic -Werror -fPIC -fvisibility=hidden $*"
-for name in core memory queue cuda; do
+for name in core memory queue; do
     ${CC:-gcc} -std=gnu11 $flags -c "$here/$name.c" -o "$objects/$name.o" || exit 1
 done
-for version in 5 6 7; do
-    ${CC:-gcc} -std=gnu11 $flags -DSTANDIN_HIP=$version "-DPTX=\"$here/../../crates/gpu/src/kernels.ptx\"" -c "$here/hip.c" -o "$objects/hip$version.o" || exit 1
+for face in cuda hip5 hip6 hip7; do
+    ${CC:-gcc} -std=gnu11 $flags "-DSTANDIN_HIP=$(echo "$face" | sed 's/cuda/0/; s/hip//')" \
+        "-DPTX=\"$here/../../crates/gpu/src/kernels.ptx\"" -c "$here/driver.c" -o "$objects/$face.o" || exit 1
 done
 ${CXX:-g++} -std=c++17 -g -O2 -ftree-vectorize -fPIC -fvisibility=hidden "$@" -c "$here/ptx.cpp" -o "$objects/ptx.o" || exit 1
 for face in cuda hip5 hip6 hip7; do

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,6 +325,9 @@ context *current(void) {
 int context_retain(int device, void **out) {
   if (!is_device(device)) return E_DEVICE;
   if (set.exclusive >> device & 1) return 46; /* CUDA_ERROR_DEVICE_UNAVAILABLE */
+  core_unlock(); /* which takes long, so that threads do it at once */
+  sched_yield();
+  core_lock();
   context *self = primary_of(device);
   if (self == NULL) self = context_new(device, 1);
   if (self == NULL) return E_NOMEM;

@@ -1,4 +1,4 @@
-/* Shared by both drivers (cuda.c, hip.c): everything except the vendors' names and types. */
+/* Shared by both drivers (driver.c): everything except the vendors' names and types. */
 #ifndef C_TESTS_STANDIN_CORE_H_
 #define C_TESTS_STANDIN_CORE_H_
 
@@ -218,6 +218,7 @@ int copy_enqueue(const copy2d *copy, void *stream);
 int alloc_enqueue(size_t nbytes, void *stream, void **out);
 int free_enqueue(void *address, void *stream);
 int fill_enqueue(void *address, int value, size_t nbytes, void *stream);
+int host_enqueue(void (*function)(void *), void *with, void *stream);
 int range_enqueue(const void *address, size_t nbytes, int device, void *stream);
 int launch_enqueue(void *function, const unsigned size[6], void *stream, void **args);
 void wait_for_block(block *self);

@@ -36,7 +36,7 @@ hip() { # hip INCLUDE
     agree "$name" "$python" "$here/../../tests/gpu/declarations.py" hip "$include"
     # Some come without the compiler's header.
     [ -f "$include/hip/hiprtc.h" ] || { echo "$name: no hiprtc.h, the stand-in is not compared"; return; }
-    agree "$name" standin "-I$include" "-DSTANDIN_HIP=$major" -D__HIP_PLATFORM_AMD__ "$here/hip.c"
+    agree "$name" standin "-I$include" "-DSTANDIN_HIP=$major" -D__HIP_PLATFORM_AMD__ "$here/driver.c"
 }
 for wheel in nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cuda-runtime; do
     folder=$work/$wheel
@@ -45,7 +45,7 @@ for wheel in nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cuda-runti
     [ -n "$header" ] || { echo "$wheel: cuda.h could not be had (pip)"; failed=$((failed + 1)); continue; }
     include=$(dirname "$header")
     agree "$wheel" "$python" "$here/../../tests/gpu/declarations.py" cuda "$include"
-    agree "$wheel" standin "-I$include" "$here/cuda.c"
+    agree "$wheel" standin "-I$include" "$here/driver.c"
 done
 debian=$work/hip
 if [ ! -d "$debian" ]; then

@@ -1,4 +1,4 @@
-/* HIP's types that hip.c needs; left out when it is checked against AMD's headers
+/* HIP's types that driver.c needs; left out when it is checked against AMD's headers
  * (-DVENDOR_HEADERS), which must then accept every definition. */
 #ifndef C_TESTS_STANDIN_HIP_TYPES_H_
 #define C_TESTS_STANDIN_HIP_TYPES_H_
@@ -16,6 +16,7 @@ typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct _hiprtcProgram *hiprtcProgram;
 typedef void *hipDeviceptr_t;
+typedef void (*hipHostFn_t)(void *);
 
 typedef struct hipPointerAttribute_t {
 #if STANDIN_HIP >= 6

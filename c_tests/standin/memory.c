@@ -205,7 +205,7 @@ int memory_free(void *address, unsigned kinds) {
   if (self->kind != PINNED && here != NULL && here->device != self->device) {
     violation("memory of device %d freed with device %d current", self->device, here->device);
   }
-  if (self->in_use && set.free_waits && !self->pool) wait_for_block(self);
+  if (self->in_use && set.free_waits && (!self->pool || is_hip)) wait_for_block(self); /* not CUDA's pools */
   if (self->in_use) violation("freed while work that uses it is not done");
   block_drop(self);
   return OK;

@@ -27,10 +27,10 @@ program *program_new(const char *text, char wrong[200]);
 void program_end(program *self);
 /* The number of a kernel, or -1. */
 int program_kernel(const program *self, const char *name);
-/* Runs so many blocks of PROGRAM_THREADS threads with an argument of PROGRAM_ARGUMENT bytes. Returns
- * NULL or what is wrong: an address that is not aligned or not in memory, shared memory that is read
+/* Runs the first `blocks` of a grid, of PROGRAM_THREADS threads each, with an argument of PROGRAM_ARGUMENT
+ * bytes. Returns NULL or what is wrong: an address that is not aligned or not in memory, shared memory that is read
  * but was not written, a race on it, a barrier that not all threads reach, no end. */
-const char *program_run(program *self, int kernel, unsigned blocks, const void *argument,
+const char *program_run(program *self, int kernel, unsigned blocks, unsigned grid, const void *argument,
                         program_memory *memory, void *of);
 /* The text of an instruction, NULL after the last one, and whether it was executed. */
 const char *program_instruction(const program *self, unsigned number, int *executed);

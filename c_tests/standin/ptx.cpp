@@ -479,8 +479,8 @@ extern "C" int program_kernel(const program *self, const char *name) {
   return -1;
 }
 
-extern "C" const char *program_run(program *self, int kernel, unsigned blocks, const void *argument,
-                                   program_memory *memory, void *of) {
+extern "C" const char *program_run(program *self, int kernel, unsigned blocks, unsigned grid,
+                                   const void *argument, program_memory *memory, void *of) {
   static thread_local Block *mine;
   if (mine == nullptr) mine = (Block *)room(sizeof(Block));
   if (mine == nullptr) std::abort();
@@ -491,7 +491,7 @@ extern "C" const char *program_run(program *self, int kernel, unsigned blocks, c
   for (u32 slot = TEMPORARY; slot < b.kernel->slots; ++slot) {
     for (u64 &lane : b.file[slot]) lane = POISON;
   }
-  for (u32 i = 0; i < THREADS; ++i) b.file[TID][i] = i, b.file[NTID][i] = THREADS, b.file[NCTAID][i] = blocks;
+  for (u32 i = 0; i < THREADS; ++i) b.file[TID][i] = i, b.file[NTID][i] = THREADS, b.file[NCTAID][i] = grid;
   for (u32 block = 0; block < blocks && !b.bad; ++block) {
     for (u64 &lane : b.file[CTAID]) lane = block;
     b.start = ++b.turn;

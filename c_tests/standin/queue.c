@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE };
+enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE, HOST };
 enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, MAX_PITCH = 2147483647 };
 
 /* A point in a stream's work, shared by the event, the step that reaches it and its waiters. */
@@ -27,6 +27,8 @@ typedef struct op {
   int kernel; /* its number in the program */
   unsigned blocks;
   unsigned char argument[PROGRAM_ARGUMENT];
+  void (*host)(void *);
+  void *with;
 } op;
 
 typedef struct capture {
@@ -277,17 +279,18 @@ static void use(op *self, const void *address) {
 
 static op *op_new(int kind) {
   op *self = calloc(1, sizeof *self);
-  if (self != NULL) self->kind = kind;
+  if (self == NULL) abort();
+  self->kind = kind;
   return self;
 }
 
 /* Takes ownership of the work, also when it is rejected. */
 static int enqueue(stream *on, op *work) {
-  int code = work == NULL ? E_NOMEM : legacy_forbidden(on);
+  int code = legacy_forbidden(on);
   if (code == OK && on->capture != NULL && on->capture->state == 2) code = E_CAPTURE_INVALIDATED;
   if (code != OK) {
-    for (int i = 0; work != NULL && i < work->used; ++i) --work->uses[i]->in_use;
-    if (work != NULL) op_free(work);
+    for (int i = 0; i < work->used; ++i) --work->uses[i]->in_use;
+    op_free(work);
     return code;
   }
   if (on->capture != NULL) {
@@ -354,11 +357,9 @@ int copy_enqueue(const copy2d *copy, void *handle) {
   int code = copy_check(copy, handle);
   if (code != OK || copy->width == 0 || copy->height == 0) return code;
   op *work = op_new(COPY);
-  if (work != NULL) {
-    work->copy = *copy;
-    use(work, copy->dst);
-    use(work, copy->src);
-  }
+  work->copy = *copy;
+  use(work, copy->dst);
+  use(work, copy->src);
   int pageable = block_of(copy->dst) == NULL || block_of(copy->src) == NULL;
   code = enqueue(on, work);
   while (code == OK && pageable && set.pageable && on->capture == NULL && on->first && step(on)) {
@@ -376,11 +377,9 @@ int fill_enqueue(void *address, int value, size_t nbytes, void *handle) {
   if (code == OK && !memory_seen(it, on->context)) code = E_VALUE;
   if (code != OK) return code;
   op *work = op_new(FILL);
-  if (work != NULL) {
-    work->copy = copy;
-    work->value = value;
-    use(work, address);
-  }
+  work->copy = copy;
+  work->value = value;
+  use(work, address);
   return enqueue(on, work);
 }
 
@@ -393,7 +392,15 @@ int range_enqueue(const void *address, size_t nbytes, int device, void *handle) 
   if (it == NULL || it->kind != MANAGED_MEMORY || nbytes == 0) return E_VALUE;
   if (nbytes > it->nbytes - (size_t)((const unsigned char *)address - it->address)) return E_VALUE;
   op *work = op_new(RANGE);
-  if (work != NULL) use(work, address);
+  use(work, address);
+  return enqueue(on, work);
+}
+
+int host_enqueue(void (*function)(void *), void *with, void *handle) {
+  stream *on = stream_of(handle);
+  if (on == NULL || function == NULL) return on ? E_VALUE : E_HANDLE;
+  op *work = op_new(HOST);
+  work->host = function, work->with = with;
   return enqueue(on, work);
 }
 
@@ -409,7 +416,7 @@ int alloc_enqueue(size_t nbytes, void *handle, void **out) {
   made->context = on->context->handle;
   made->pool = made->unready = 1;
   op *work = op_new(ALLOC);
-  if (work != NULL) work->copy.dst = *out;
+  work->copy.dst = *out;
   code = enqueue(on, work);
   if (code == OK) return OK;
   block_drop(made);
@@ -420,6 +427,7 @@ int alloc_enqueue(size_t nbytes, void *handle, void **out) {
 int free_enqueue(void *address, void *handle) {
   stream *on = stream_of(handle);
   if (on == NULL) return E_HANDLE;
+  if (!set.pools) return E_NOT_SUPPORTED;
   if (address == NULL) return OK;
   block *it = block_of(address);
   if (it == NULL || it->address != address || it->kind != DEVICE_MEMORY || it->dying) {
@@ -431,7 +439,7 @@ int free_enqueue(void *address, void *handle) {
               on->context->device);
   }
   op *work = op_new(FREE);
-  if (work != NULL) work->copy.dst = address;
+  work->copy.dst = address;
   int code = enqueue(on, work);
   if (code == OK && on->capture == NULL) it->dying = 1;
   return code;
@@ -554,17 +562,15 @@ int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void *
   if (size[0] == 0 || size[0] > 2147483647 || memcmp(size + 1, shape, sizeof shape) != 0) return E_VALUE;
   if (args == NULL || args[0] == NULL) return E_VALUE;
   op *work = op_new(KERNEL);
-  if (work != NULL) {
-    work->program = it->program;
-    work->kernel = it->number;
-    work->blocks = size[0];
-    memcpy(work->argument, args[0], PROGRAM_ARGUMENT);
-    for (size_t at = 0; at < PROGRAM_ARGUMENT; at += 8) {
-      void *word;
-      memcpy(&word, work->argument + at, sizeof word);
-      block *seen = block_seen(word);
-      if (seen != NULL) use(work, seen->address);
-    }
+  work->program = it->program;
+  work->kernel = it->number;
+  work->blocks = size[0];
+  memcpy(work->argument, args[0], PROGRAM_ARGUMENT);
+  for (size_t at = 0; at < PROGRAM_ARGUMENT; at += 8) {
+    void *word;
+    memcpy(&word, work->argument + at, sizeof word);
+    block *seen = block_seen(word);
+    if (seen != NULL) use(work, seen->address);
   }
   return enqueue(on, work);
 }
@@ -582,7 +588,7 @@ static int reached(void *from, uint64_t at, program_range *found) {
 /* Runs a kernel; its fault becomes the device's error, not the host's. */
 static int kernel_run(stream *on, op *work) {
   const char *wrong =
-      program_run(work->program, work->kernel, work->blocks, work->argument, reached, on->context);
+      program_run(work->program, work->kernel, work->blocks, work->blocks, work->argument, reached, on->context);
   if (wrong != NULL) violation("a kernel is stopped: %s", wrong);
   return wrong != NULL ? E_ILLEGAL_ADDRESS : OK;
 }
@@ -634,6 +640,7 @@ static int execute(stream *on, op *work) {
   case FILL: return fill_run(work);
   case KERNEL: return kernel_run(on, work);
   case FREE: return free_run(work);
+  case HOST: return work->host(work->with), OK;
   case ALLOC:
     if (block_of(work->copy.dst)) block_of(work->copy.dst)->unready = 0;
     return OK;
@@ -890,10 +897,8 @@ int stream_wait(void *handle, void *event_handle) {
   }
   if (it->mark == NULL) return legacy_forbidden(self);
   op *work = op_new(WAIT);
-  if (work != NULL) {
-    work->mark = it->mark;
-    ++it->mark->refs;
-  }
+  work->mark = it->mark;
+  ++it->mark->refs;
   return enqueue(self, work);
 }
 
@@ -903,7 +908,6 @@ int graph_launch(void *handle, void *stream_handle) {
     if (handle == NULL || graphs[i].handle != (uint64_t)(uintptr_t)handle) continue;
     for (op *it = graphs[i].first; it != NULL; it = it->next) {
       op *again = op_new(it->kind);
-      if (again == NULL) return E_NOMEM;
       *again = *it;
       again->next = NULL;
       int code = enqueue(on, again);
@@ -969,11 +973,7 @@ int event_record(void *handle, void *stream_handle) {
   }
   mark *here = calloc(1, sizeof *here);
   op *work = op_new(RECORD);
-  if (here == NULL || work == NULL) {
-    free(here);
-    free(work);
-    return E_NOMEM;
-  }
+  if (here == NULL) abort();
   here->refs = 2;
   work->mark = here;
   code = enqueue(on, work);

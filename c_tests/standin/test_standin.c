@@ -26,39 +26,8 @@ static void equal(long got, long want, int line, const char *what) {
   }
 }
 
-/* The driver's functions, from dlsym. */
-#define FUNCTIONS(X)                                                                        \
-  X(cuInit, (unsigned)) X(cuDeviceGetCount, (int *))                                        \
-  X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
-  X(cuCtxPushCurrent_v2, (CUcontext)) X(cuCtxPopCurrent_v2, (CUcontext *))                  \
-  X(cuCtxGetCurrent, (CUcontext *)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t))               \
-  X(cuMemFree_v2, (CUdeviceptr)) X(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream))      \
-  X(cuMemFreeAsync, (CUdeviceptr, CUstream)) X(cuMemHostAlloc, (void **, size_t, unsigned)) \
-  X(cuMemFreeHost, (void *)) X(cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
-  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *, CUstream))                                  \
-  X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))               \
-  X(cuStreamSynchronize, (CUstream)) X(cuStreamQuery, (CUstream))                           \
-  X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuEventCreate, (CUevent *, unsigned)) \
-  X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent))                    \
-  X(cuEventQuery, (CUevent)) X(cuEventDestroy_v2, (CUevent))                                \
-  X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
-  X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
-  X(cuThreadExchangeStreamCaptureMode, (int *))                                             \
-  X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext))      \
-  X(cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))  \
-  X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))                        \
-  X(cuMemHostRegister_v2, (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *))      \
-  X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleUnload, (CUmodule))             \
-  X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                            \
-  X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-                     unsigned, CUstream, void **, void **))                                 \
-  X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned))                \
-  X(cuGreenCtxDestroy, (CUgreenCtx)) X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))        \
-  X(cuGreenCtxStreamCreate, (CUstream *, CUgreenCtx, unsigned, int))                        \
-  X(cuStreamGetGreenCtx, (CUstream, CUgreenCtx *)) X(cuStreamGetDevice, (CUstream, CUdevice *)) \
-  X(cuPointerGetAttribute, (void *, int, CUdeviceptr)) X(cuMemGetInfo_v2, (size_t *, size_t *))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
-FUNCTIONS(DECLARE)
+CUDA_FUNCTIONS(DECLARE)
 static int (*ctl)(int, long, long, const char *);
 static void (*stats_of)(standin_stats_t *);
 static const char *(*violation)(void);
@@ -71,7 +40,7 @@ static void load(const char *path) {
     exit(1);
   }
 #define FIND(name, arguments) *(void **)&name = dlsym(driver, #name);
-  FUNCTIONS(FIND)
+  CUDA_FUNCTIONS(FIND)
   *(void **)&ctl = dlsym(driver, "standin_ctl");
   *(void **)&stats_of = dlsym(driver, "standin_stats");
   *(void **)&violation = dlsym(driver, "standin_violation");
@@ -208,47 +177,6 @@ static void early_free(void) {
   EQUAL(now().violations, before + 2);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
   EQUAL(cuStreamDestroy_v2(stream), 0);
-}
-
-static void captured(void) {
-  CUdeviceptr a, b;
-  CUstream stream, other;
-  CUgraph graph;
-  int status, mode = 2;
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
-  EQUAL(cuStreamCreate(&stream, 1), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 0);
-  EQUAL(cuStreamIsCapturing(stream, &status), 0);
-  EQUAL(status, 1);
-  EQUAL(cuStreamEndCapture(stream, &graph), 0);
-  EQUAL(cuGraphDestroy(graph), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuMemAlloc_v2(&b, 16), 900);
-  EQUAL(now().captures_broken, 1);
-  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 901);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(graph == NULL, 1);
-  EQUAL(cuStreamBeginCapture_v2(stream, 2), 0);
-  EQUAL(cuMemAlloc_v2(&b, 16), 0);
-  EQUAL(cuStreamSynchronize(stream), 900);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(cuMemFree_v2(b), 0);
-  /* Waiting for another stream is forbidden unless the thread's capture mode is relaxed. */
-  EQUAL(cuStreamCreate(&other, 1), 0);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuStreamSynchronize(other), 900);
-  EQUAL(cuStreamEndCapture(stream, &graph), 901);
-  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
-  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
-  EQUAL(cuStreamSynchronize(other), 0);
-  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
-  EQUAL(cuStreamEndCapture(stream, &graph), 0);
-  EQUAL(cuGraphDestroy(graph), 0);
-  EQUAL(cuStreamDestroy_v2(other), 0);
-  EQUAL(cuMemFree_v2(a), 0);
-  EQUAL(cuStreamDestroy_v2(stream), 0);
-  EQUAL(now().graphs, 0);
 }
 
 /* Memory of another device's pool is valid only in a call that names both devices; no kernel and no
@@ -493,7 +421,6 @@ int main(int argc, char **argv) {
   for (long seed = 0; seed < 20; ++seed) deferred(seed);
   legacy();
   early_free();
-  captured();
   devices(context);
   greens();
   kernels();

@@ -1,7 +1,7 @@
-/* Calls of the CUDA driver whose results the stand-in must reproduce: trace DRIVER [PTX]
- * Prints a line per call: number, call, returned code, and output where that is the same on every
- * machine. On a real driver this records (make test-cuda), on the stand-in it replays; the two must
- * be equal. Nothing here depends on timing, and device 0 is enough. */
+/* Calls of the CUDA driver whose results the stand-in must reproduce: trace DRIVER [PTX [RECORDED]]
+ * Prints the code of each call, and outputs (=) where they are the same on every machine; or compares
+ * them with what was RECORDED on a real driver (make test-cuda: trace_cuda.txt). Nothing here depends
+ * on timing, and device 0 is enough. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,53 +15,37 @@
 
 #include "cuda_types.h"
 
-#define FUNCTIONS(X)                                                                              \
-  X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGetCount, (int *))               \
-  X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetAttribute, (int *, int, CUdevice))               \
-  X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
-  X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *)) X(cuCtxGetCurrent, (CUcontext *))  \
-  X(cuCtxSetCurrent, (CUcontext)) X(cuCtxPushCurrent_v2, (CUcontext))                             \
-  X(cuCtxPopCurrent_v2, (CUcontext *)) X(cuCtxGetDevice, (CUdevice *)) X(cuCtxSynchronize, (void)) \
-  X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext))            \
-  X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr))                        \
-  X(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream)) X(cuMemFreeAsync, (CUdeviceptr, CUstream)) \
-  X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *))                       \
-  X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned))                                         \
-  X(cuMemHostRegister_v2, (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *))            \
-  X(cuMemGetInfo_v2, (size_t *, size_t *))                                                        \
-  X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                              \
-  X(cuPointerGetAttribute, (void *, int, CUdeviceptr))                                            \
-  X(cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream))                                  \
-  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *, CUstream))                                        \
-  X(cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))        \
-  X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))                              \
-  X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))                     \
-  X(cuStreamSynchronize, (CUstream)) X(cuStreamQuery, (CUstream))                                 \
-  X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuStreamIsCapturing, (CUstream, int *))   \
-  X(cuStreamGetCtx, (CUstream, CUcontext *)) X(cuStreamBeginCapture_v2, (CUstream, int))          \
-  X(cuStreamEndCapture, (CUstream, CUgraph *)) X(cuThreadExchangeStreamCaptureMode, (int *))      \
-  X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long))                    \
-  X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGraphExecDestroy, (CUgraphExec))                  \
-  X(cuGraphDestroy, (CUgraph)) X(cuEventCreate, (CUevent *, unsigned))                            \
-  X(cuEventDestroy_v2, (CUevent)) X(cuEventRecord, (CUevent, CUstream)) X(cuEventQuery, (CUevent)) \
-  X(cuEventSynchronize, (CUevent)) X(cuModuleLoadData, (CUmodule *, const void *))                \
-  X(cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))    \
-  X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,      \
-                     unsigned, CUstream, void **, void **))                                       \
-  X(cuGetErrorName, (CUresult, const char **)) X(cuDeviceCanAccessPeer, (int *, CUdevice, CUdevice))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
-FUNCTIONS(DECLARE)
+CUDA_FUNCTIONS(DECLARE)
 
-static int number;
+/* A result: printed, or compared with the next one of a recording. */
+static FILE *recorded;
+static int number, failed, column;
+static void token(const char *what, const char *format, ...) {
+  char got[64], want[64] = "nothing";
+  va_list arguments;
+  va_start(arguments, format);
+  int n = vsnprintf(got, sizeof got, format, arguments);
+  va_end(arguments);
+  ++number;
+  if (recorded == NULL) {
+    int starts = got[n - 1] == ':' || column + 1 + n > 100;
+    column = starts ? n : column + 1 + n;
+    printf("%s%s", number == 1 ? "" : starts ? "\n" : " ", got);
+    fflush(stdout);
+  } else if (fscanf(recorded, "%63s", want) != 1 || strcmp(got, want) != 0) {
+    ++failed;
+    printf("result %d, of %s: %s, not %s\n", number, what, got, want);
+  }
+}
 static int call(const char *text, int code) {
-  printf("%3d %d %s\n", ++number, code, text);
-  fflush(stdout);
+  token(text, "%d", code);
   return code;
 }
 /* A call and its code. */
 #define T(text) call(#text, text)
 /* A value that must be the same everywhere. */
-#define V(text) printf("    %lld %s\n", (long long)(text), #text)
+#define V(text) token(#text, "=%lld", (long long)(text))
 #define P(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
 
 static CUcontext context, got, own;
@@ -362,7 +346,7 @@ static void modules(const char *file) {
 static void ending(void) {
   const char *name = NULL;
   T(cuGetErrorName(700, &name));
-  printf("    %s\n", name);
+  token("the name of 700", "%s", name);
   T(cuGetErrorName((CUresult)123456, &name));
   T(cuEventDestroy_v2(event));
   T(cuEventDestroy_v2(second));
@@ -401,7 +385,7 @@ static int end(int code) {
   cuStreamIsCapturing(stream, &status);
   int ended = cuStreamEndCapture(stream, &graph);
   if (graph) cuGraphDestroy(graph);
-  printf("    %d, then %d\n", status, ended);
+  token("the capture next to that call", "%d/%d", status, ended);
   return code;
 }
 #define NEXT_TO(text) (begin(), end(call(#text, text)))
@@ -490,7 +474,7 @@ static void next_to(void) {
   for (capture_mode = 0; capture_mode < 3; ++capture_mode) {
     for (int care = 0; care < 3; ++care) {
       int careful = care;
-      printf("    capture of mode %d, thread of mode %d\n", capture_mode, care);
+      token("", "capture-%d-thread-%d:", capture_mode, care);
       NEXT_TO(in_a_thread(care));
       T(cuThreadExchangeStreamCaptureMode(&careful));
       work_next_to();
@@ -510,24 +494,25 @@ static void next_to(void) {
 int main(int argc, char **argv) {
   void *driver = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
   if (driver == NULL) {
-    puts(argc > 1 ? dlerror() : "usage: trace DRIVER [PTX]");
+    puts(argc > 1 ? dlerror() : "usage: trace DRIVER [PTX [RECORDED]]");
     return 2;
   }
-#define FIND(name, arguments)                \
-  *(void **)&name = dlsym(driver, #name);    \
-  if (name == NULL) {                        \
-    printf("the driver lacks %s\n", #name);  \
-    return 2;                                \
-  }
-  FUNCTIONS(FIND)
-  starting();
-  memory();
-  streams();
-  copies();
-  captures();
-  modules(argc > 2 ? argv[2] : NULL);
-  ending();
-  next_to();
-  printf("%d calls\n", number);
-  return 0;
+#define FIND(name, arguments)             \
+  *(void **)&name = dlsym(driver, #name); \
+  if (name == NULL) fprintf(stderr, "the driver lacks %s\n", #name);
+  CUDA_FUNCTIONS(FIND)
+  recorded = argc > 3 ? fopen(argv[3], "r") : NULL;
+#define SECTION(name, ...) token("", #name ":"), name(__VA_ARGS__)
+  SECTION(starting);
+  SECTION(memory);
+  SECTION(streams);
+  SECTION(copies);
+  SECTION(captures);
+  SECTION(modules, argc > 2 ? argv[2] : NULL);
+  SECTION(ending);
+  SECTION(next_to);
+  if (recorded && fscanf(recorded, "%*s") != EOF) ++failed;
+  if (argc > 3) printf("%d passed, %d failed\n", recorded ? number - failed : 0, recorded ? failed : 1);
+  else puts("");
+  return argc > 3 && (recorded == NULL || failed != 0);
 }
