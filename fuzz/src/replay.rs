@@ -58,9 +58,9 @@ fn input(line: &str) -> Vec<u8> {
     line.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// A number's random input: mostly short, of any bytes or of small ones (splitmix64).
-fn random(number: usize) -> Vec<u8> {
-    let mut state = number as u64;
+/// The n-th random input: short, of any bytes or of small ones (splitmix64).
+fn random(n: usize) -> Vec<u8> {
+    let mut state = n as u64;
     let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,7 +78,7 @@ fn replay(target: &'static str, seeds: &str, run: fn(&[u8])) {
     let seeds: Vec<_> = seeds.lines().map(input).collect();
     for number in 1..=seeds.len() + RANDOM {
         NOW.set((target, number));
-        let made = seeds.get(number - 1).cloned().unwrap_or_else(|| random(number));
+        let made = seeds.get(number - 1).cloned().unwrap_or_else(|| random(number - seeds.len()));
         if catch_unwind(|| run(&made)).is_err() {
             panic!("fuzz/seeds/{target}.txt:{number} fails as shown above: {made:02x?}");
         }

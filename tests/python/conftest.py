@@ -3,6 +3,8 @@
 import gc
 import importlib
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,3 +42,15 @@ def dlpack(request):
     assert not capsules.watched, "a callback never ran, or a capsule is still out"
 
 
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory):
+    """The folder of the stand-in drivers of c_tests."""
+    if not (shutil.which("gcc") and shutil.which("g++")):
+        pytest.skip("no gcc or g++")
+    folder = tmp_path_factory.mktemp("standin")
+    build = ROOT / "c_tests" / "standin" / "build.sh"
+    done = subprocess.run([build, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder

@@ -4,7 +4,6 @@ import ctypes
 import gc
 import inspect
 import operator
-import os
 import re
 import subprocess
 import sys
@@ -27,7 +26,7 @@ import py_module
 import pythons
 from dlpack_rs import abi
 from test_print import same_text
-from views import DTYPES, random_bytes, random_destination, random_view
+from views import random_bytes, random_view
 
 m = py_module.load()
 Tensor = m.Tensor

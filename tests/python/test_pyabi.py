@@ -169,6 +169,22 @@ def test_major_two_is_left_in_its_capsule():
     assert alive() is None
 
 
+def test_a_legacy_capsule_that_cannot_be_converted_keeps_its_tensor():
+    a, alive = watched()
+    out = legacy_capsule(import_(a))
+    del a
+    tensor = ctypes.cast(GET_POINTER(out, b"dltensor"), pyabi.Legacy).contents.dl_tensor
+    tensor.ndim = 65
+    with pytest.raises(ValueError, match="NDIM"):
+        consume(out)
+    assert CAPSULE_NAME(out) == b"dltensor" and alive() is not None
+    tensor.ndim = 2
+    taken = consume(out)
+    assert CAPSULE_NAME(out) == b"used_dltensor" and taken.shape == (2, 3)
+    del out, taken
+    assert alive() is None
+
+
 # --- Other frameworks -------------------------------------------------------------------------
 
 
