@@ -3,7 +3,7 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlpack_rs::cpu::{
-    Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_thresholds,
+    Level, Parallel, ParallelFor, copy, detected, level, set_level, set_thresholds,
 };
 use dlpack_rs::plan::{Dim, Item, Plan};
 use model::{Case, Random, Run, case, memory};
@@ -721,39 +721,6 @@ fn simplified_again() {
             assert_eq!(form(&plan), first, "{case:?}");
         }
     }
-}
-
-/// The name of an op, bytes of an element, and dimensions.
-type Named = (&'static str, usize, &'static [(i64, i64, i64)]);
-
-/// The op of layouts of each kind, which `dlrs_copy_explain` prints.
-#[test]
-fn names() {
-    let cases: [Named; 12] = [
-        ("run", 1, &[]),
-        ("run", 2000, &[(9, 3000, 2000)]),
-        ("run", 100, &[(300, 200, 100)]),
-        ("fill", 4, &[(300, 0, 4)]),
-        ("transpose", 4, &[(400, 4, 1200), (300, 1600, 4)]),
-        ("transpose", 1, &[(64, 1, 64), (64, 64, 1)]),
-        ("transpose", 16, &[(64, 16, 1024), (64, 1024, 16)]),
-        ("shuffle", 4, &[(3000, 8, 4)]),
-        ("shuffle", 4, &[(3000, -4, 4)]),
-        ("shuffle", 1, &[(3, 1, 1 << 20), (1 << 20, 3, 1)]),
-        ("scalar", 4, &[(300, 4, 8)]),
-        ("scalar", 4, &[(10, 400, 4)]),
-    ];
-    ways(&[0, NEVER], |what| {
-        for (name, size, dims) in &cases {
-            let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
-            let case = Case { item: Item::Bytes(*size), dims };
-            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
-            plan.simplify();
-            let shuffles = level().kernels().shuffles.is_some();
-            let name = if *name == "shuffle" && !shuffles { "scalar" } else { *name };
-            assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}: {case:?}");
-        }
-    });
 }
 
 /// A caller with a small stack: 64 KiB in release builds, whose frame sizes matter.
