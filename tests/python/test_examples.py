@@ -324,7 +324,6 @@ def test_examples_run(script):
 @pytest.mark.parametrize("words, said", [
     (["test_cast.py", abi.library_path()], " 0 failed"),
     (["random_casts.py", abi.library_path(), "600", "7"], "600 passed, 0 failed (seed 7)\n"),
-    (["long.py", "2000", "7"], "long: 2000 copies equal NumPy's, seed 7\n"),
     (["../../examples/python/processes.py"],
      "0 [[7.0, 3.0], [8.0, 4.0], [9.0, 5.0]] [[8.0], [4.0]]\n"
      "True [[7.0, 8.0, 9.0], [3.0, 4.0, 5.0]] 7.0\n")], ids=lambda value: str(value[0]))

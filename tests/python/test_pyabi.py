@@ -110,9 +110,17 @@ def test_keywords_of_a_demanding_consumer(takes, calls):
 
 
 def test_copy_is_made_once():
-    copies = Fake(NEW, lambda **k: ones().__dlpack__(max_version=(1, 3), copy=True))
-    assert import_(copies).flags == 2
-    assert import_(copies, copy=1).flags == 2
+    made = []
+
+    def give(**_):
+        capsule = ones().__dlpack__(max_version=(1, 3), copy=True)
+        made.append(abi.capsule.managed(capsule).dl_tensor.data)
+        return capsule
+
+    copies = Fake(NEW, give)
+    for copy in (0, 1):
+        taken = import_(copies, copy=copy)
+        assert (taken.flags, taken.address) == (2, made[-1])
     with pytest.raises(BufferError, match="producer made a copy"):
         import_(copies, copy=-1)
     a = ones()
