@@ -133,10 +133,9 @@ SUITE = bookworm
 test-clean:  ## make demo (GOALS="demo test") in a bare Debian; SUITE=trixie, sid, jammy, noble; as root
 	tests/clean_root.sh $(SUITE) $(GOALS)
 
-test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
+test-long:  ## copies of any layout for LONG=600 seconds, overlap in larger worlds
 	DLRS_LONG=1 $(CARGO) test --locked --release --test overlap
-	DLPACK_RS_LIBRARY="$(CURDIR)/$(LIB)/libdlpack_rs.so" $$(examples/python/venv.sh \
-	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
+	DLRS_SECONDS=$(or $(LONG),600) $(CARGO) test --locked --release --test engine differential
 
 # `.ci/run` fetches 3.14 and 3.15 only: tests find what is in target/pythons/bin.
 test-pythons: build  ## the Python layer on CPython 3.14, 3.15, debug builds, without the GIL

@@ -1,5 +1,5 @@
-//! Names of dtypes and devices, and dtypes in other notations: every documented result, and that
-//! formatted names parse.
+//! Names of dtypes and devices, and dtypes in other notations: the documented results that no C test
+//! has, and that names of devices parse.
 
 use dlpack_rs::abi::{DLDataType, DLDevice};
 use dlpack_rs::dtype_notation::{self, Notation::*};
@@ -46,37 +46,6 @@ fn the_remedy_for_bits_names_those_of_the_code() {
 }
 
 #[test]
-fn every_legal_dtype_is_read_back() {
-    let mut names = std::collections::HashSet::new();
-    for (code, kind) in dtype::KINDS.iter().enumerate() {
-        for &bits in kind.bits {
-            for lanes in [1, 2, 4, 65535] {
-                let wanted = dtype_of(code as u8, bits, lanes);
-                assert!(dtype::legal(wanted).is_ok());
-                let text = name(wanted);
-                assert!(!text.contains("unknown"), "{text}");
-                assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(wanted), "{text}");
-                assert!(names.insert(text));
-            }
-        }
-    }
-}
-
-#[test]
-fn every_other_dtype_is_read_back_too() {
-    for code in 0..=255 {
-        for bits in 0..=255 {
-            for lanes in [0, 1, 2, 65535] {
-                let wanted = dtype_of(code, bits, lanes);
-                let text = name(wanted);
-                assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(wanted), "{text}");
-                assert_eq!(text.contains("unknown"), dtype::legal(wanted).is_err(), "{text}");
-            }
-        }
-    }
-}
-
-#[test]
 fn dtypes_have_the_names_of_numpy() {
     for (code, bits, lanes, text) in [
         (0, 8, 1, "int8"),
@@ -101,53 +70,22 @@ fn dtypes_have_the_names_of_numpy() {
     }
 }
 
+/// Beside those of c_tests/catalogue_p.c.
 #[test]
 fn dtype_texts_have_their_documented_answers() {
     let huge = "int".to_owned() + &"9".repeat(1 << 20);
     for (text, status, value) in [
-        ("", DLRS_PARSE, 0),
-        (" ", DLRS_PARSE, 0),
-        ("\0", DLRS_PARSE, 0),
-        (" float32 ", DLRS_PARSE, 0),
-        ("x", DLRS_PARSE, 0),
-        ("x0", DLRS_PARSE, 0),
-        ("xx4", DLRS_PARSE, 0),
-        ("FLOAT32", DLRS_PARSE, 0),
-        ("float", DLRS_PARSE, 5),
-        ("float-32", DLRS_PARSE, 5),
-        ("float+32", DLRS_PARSE, 5),
         ("float 32", DLRS_PARSE, 5),
-        ("float032", DLRS_PARSE, 6),
-        ("float0", DLRS_DTYPE_BITS, 0),
         ("float8", DLRS_DTYPE_BITS, 8),
         ("int24", DLRS_DTYPE_BITS, 24),
-        ("int256", DLRS_DTYPE_BITS, 256),
         ("bfloat32", DLRS_DTYPE_BITS, 32),
-        ("int99999999999999999999", DLRS_DTYPE_BITS, i64::MAX),
         (&huge, DLRS_DTYPE_BITS, i64::MAX),
-        ("uint8x65536", DLRS_DTYPE_LANES, 65536),
         ("uint8x18446744073709551617", DLRS_DTYPE_LANES, i64::MAX),
         ("float32x0", DLRS_DTYPE_LANES, 0),
-        ("float32x", DLRS_PARSE, 8),
-        ("float32xx4", DLRS_PARSE, 8),
         ("float32x-4", DLRS_PARSE, 8),
-        ("float32x4x2", DLRS_PARSE, 9),
-        ("float32,4", DLRS_PARSE, 7),
-        ("float32\0", DLRS_PARSE, 7),
-        ("float32 ", DLRS_PARSE, 7),
         ("int256zzz", DLRS_PARSE, 6),
-        ("bool8", DLRS_PARSE, 4),
         ("bool_", DLRS_PARSE, 4),
-        ("float8_e4m3FN", DLRS_PARSE, 11),
-        ("float8_e4m3fn8", DLRS_PARSE, 13),
         ("float8_e9m9", DLRS_PARSE, 6),
-        ("float4_e2m1fn_x2", DLRS_PARSE, 13),
-        ("e4m3_float8", DLRS_PARSE, 0),
-        ("e5m2_float8", DLRS_PARSE, 0),
-        ("custom[a]8", DLRS_PARSE, 0),
-        ("handle", DLRS_PARSE, 6),
-        ("unknown(code=256)8", DLRS_DTYPE_CODE, 256),
-        ("unknown(code=200)256", DLRS_DTYPE_BITS, 256),
         ("unknown(code=)8", DLRS_PARSE, 13),
         ("unknown(code=200", DLRS_PARSE, 16),
         ("unknown(code=200)", DLRS_PARSE, 17),
@@ -157,14 +95,6 @@ fn dtype_texts_have_their_documented_answers() {
         let found = answer(dtype::parse(text.as_bytes()));
         assert_eq!(found, (status, Some(value)), "{text:.40}");
     }
-    for (text, found) in [
-        ("float32x1", dtype_of(2, 32, 1)),
-        ("unknown(code=200)7x3", dtype_of(200, 7, 3)),
-        ("unknown(code=2)32", dtype_of(2, 32, 1)),
-    ] {
-        assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(found));
-    }
-    assert_eq!(answer(dtype::parse(b"\xff\xfe32")), (DLRS_PARSE, Some(0)));
 }
 
 #[test]

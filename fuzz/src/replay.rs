@@ -1,5 +1,6 @@
 //! `cargo test --test fuzz_seeds`: runs the fuzz target on every line of `seeds/<target>.txt`, an
-//! input in hexadecimal digits. A failure names the line, for a panic as for a signal.
+//! input in hexadecimal digits, and on random inputs. A failure names the line, or the number beyond
+//! the last line by which the random input is made, for a panic as for a signal.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -57,13 +58,29 @@ fn input(line: &str) -> Vec<u8> {
     line.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
+/// The n-th random input: short, of any bytes or of small ones (splitmix64).
+fn random(n: usize) -> Vec<u8> {
+    let mut state = n as u64;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    };
+    let (length, small) = (next() % 160, next() % 3 == 0);
+    (0..length).map(|_| next() as u8 >> if small { next() % 8 } else { 0 }).collect()
+}
+
 fn replay(target: &'static str, seeds: &str, run: fn(&[u8])) {
+    const RANDOM: usize = if cfg!(miri) { 20 } else { 20_000 };
     listen();
     assert!(!seeds.is_empty());
-    for (number, line) in seeds.lines().enumerate() {
-        NOW.set((target, number + 1));
-        if catch_unwind(|| run(&input(line))).is_err() {
-            panic!("fuzz/seeds/{target}.txt:{} fails as shown above", number + 1);
+    let seeds: Vec<_> = seeds.lines().map(input).collect();
+    for number in 1..=seeds.len() + RANDOM {
+        NOW.set((target, number));
+        let made = seeds.get(number - 1).cloned().unwrap_or_else(|| random(number - seeds.len()));
+        if catch_unwind(|| run(&made)).is_err() {
+            panic!("fuzz/seeds/{target}.txt:{number} fails as shown above: {made:02x?}");
         }
     }
 }

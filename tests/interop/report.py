@@ -8,6 +8,7 @@
 import json
 import platform
 import sys
+import textwrap
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -169,17 +170,37 @@ def data(results, date):
 
 
 def as_json(found):
-    """The text of results.json: each outcome on a line."""
+    """The text of results.json: the checks of one outcome together."""
     facts = ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()
                       if name != "systems")
     systems = []
     for name, system in found["systems"].items():
         rest = {key: value for key, value in system.items() if key != "outcomes"}
-        outcomes = ",\n".join(f"   {json.dumps(check)}: {json.dumps(outcome)}"
-                              for check, outcome in system.get("outcomes", {}).items())
-        systems.append(f'  {json.dumps(name)}: {json.dumps(rest)[:-1]}, "outcomes": {{\n'
-                       f"{outcomes}\n  }}}}")
+        groups = {}
+        for check, outcome in system.get("outcomes", {}).items():
+            groups.setdefault(tuple(outcome), []).append(check)
+        rows = ",\n".join(map(row, groups.items()))
+        systems.append(f'  {json.dumps(name)}: {json.dumps(rest)[:-1]}, "outcomes": [\n{rows}]}}')
     return f'{{\n {facts},\n "systems": {{\n' + ",\n".join(systems) + "\n }\n}\n"
+
+
+def row(group):
+    """[outcome, checks], in lines of at most 100 columns that break between two checks."""
+    outcome, checks = group
+    words = [json.dumps(check).replace(" ", "\0") for check in checks]
+    text = textwrap.fill(", ".join(words), 94, break_long_words=False, break_on_hyphens=False)
+    first, text = f"   [{json.dumps(outcome)}, [", text.replace("\n", "\n     ").replace("\0", " ")
+    fits = len(first) + len(text) < 98 and "\n" not in text
+    return f"{first}{text}]]" if fits else f"{first}\n     {text}]]"
+
+
+def recorded():
+    """The data of results.json, as `data` made it: outcomes are {check: [result, text]}."""
+    found = json.loads(DATA.read_text())
+    for system in found["systems"].values():
+        system["outcomes"] = {check: outcome for outcome, checks in system["outcomes"]
+                              for check in checks}
+    return found
 
 
 def page(found):
@@ -200,7 +221,7 @@ def page(found):
 
 
 def main(options):
-    text = page(json.loads(DATA.read_text()))
+    text = page(recorded())
     if "--check" not in options:
         PAGE.write_text(text)
     elif PAGE.read_text() != text:

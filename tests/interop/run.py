@@ -247,7 +247,7 @@ def compare(name, found, bless, counts):
 
 def recorded():
     """{system: {version, outcomes}} of results.json"""
-    return json.loads(report.DATA.read_text())["systems"] if report.DATA.exists() else {}
+    return report.recorded()["systems"] if report.DATA.exists() else {}
 
 
 def read_expected():

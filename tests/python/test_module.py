@@ -4,14 +4,11 @@ import ctypes
 import gc
 import inspect
 import operator
-import os
 import re
-import subprocess
 import sys
 import threading
 import weakref
 import zlib
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -24,10 +21,9 @@ from hypothesis.extra import numpy as hnp
 import capsules
 import dlpack_ctypes
 import py_module
-import pythons
 from dlpack_rs import abi
 from test_print import same_text
-from views import DTYPES, random_bytes, random_destination, random_view
+from views import random_bytes, random_view
 
 m = py_module.load()
 Tensor = m.Tensor
@@ -688,173 +684,6 @@ def test_threads_share_tensors():
     assert not wrong
     del shared[:]
     assert sys.getrefcount(array) <= 2
-
-
-def test_copies_release_the_gil():
-    big = m.from_dlpack(np.zeros((4000, 4000)).T)
-    thread = threading.Thread(target=lambda: [big.copy() for _ in range(3)])
-    thread.start()
-    thread.join()
-    assert big.copy().flags == 2
-
-
-def test_torch_through_its_exchange_api():
-    torch = pytest.importorskip("torch")
-    x = torch.arange(6.0).reshape(2, 3)
-    assert hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
-    t = m.from_dlpack(x.T)
-    assert t.data_ptr == x.data_ptr() and t.tolist() == x.T.tolist() and t.strides == (1, 3)
-    assert torch.from_dlpack(t).data_ptr() == x.data_ptr()
-    assert m.from_dlpack(x.to(torch.bfloat16)).dtype == "bfloat16"
-
-
-def run(python, script):
-    done = subprocess.run([python, "-B", "-X", "faulthandler", "-c", START + script],
-                          capture_output=True, text=True, timeout=60,
-                          cwd=Path(__file__).parent)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
-
-
-START = """
-import gc, os, sys, threading
-import py_module
-m = py_module.load()
-t = m.empty((2, 3), "int32")
-"""
-
-
-@pytest.mark.parametrize("script", {
-    "tensors in the main module": "kept = [t, t.T, t.__dlpack__(), t.memoryview()]",
-    "a cycle": "class A: pass\na = A(); a.a = a; a.t = t.T; a.m = m; del a",
-    "the module goes first": "sys.kept = [t, t.T]; del m; py_module._loaded.clear(); gc.collect()",
-    "the type is kept": "sys.kept = m.Tensor; del m, t; gc.collect()",
-    "for ever": "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(t.T))",
-    "at exit": "import atexit; atexit.register(lambda: t.T.copy().tolist())",
-    "daemon threads": "def churn():\n while True: m.from_dlpack(t.T.copy()).tolist()\n"
-                      "[threading.Thread(target=churn, daemon=True).start() for _ in range(3)]\n"
-                      "import time; time.sleep(0.1)",
-    "fork": "t.copy()\nfor _ in range(4):\n child = os.fork()\n if not child:\n"
-            "  m.from_dlpack(t).T.copy(); py_module.load(); os._exit(7)\n"
-            " assert os.waitpid(child, 0)[1] == 7 << 8",
-}.items(), ids=lambda item: item[0].replace(" ", "-"))
-def test_the_interpreter_ends(script):
-    assert run(sys.executable, script[1]) == ""
-
-
-SUBINTERPRETERS = """
-try:
-    import _interpreters as interpreters
-except ImportError:
-    import _xxsubinterpreters as interpreters
-CREATE = [lambda: interpreters.create(isolated=False)]
-if sys.version_info >= (3, 12):  # with a lock and an allocator of their own
-    CREATE += [interpreters.create]
-if sys.version_info >= (3, 13):
-    CREATE[0] = lambda: interpreters.create("legacy")
-
-for create in CREATE * 20:
-    other = create()
-    failed = interpreters.run_string(other, f'''
-import sys; sys.path.insert(0, {os.getcwd()!r})
-import py_module
-m = py_module.load()
-assert id(m.Tensor) != {id(m.Tensor)}, "a type of another interpreter"
-t = m.empty((2, 2)); u = m.from_dlpack(t); v = t.T
-assert type(u) is type(v) is m.Tensor and v.data_ptr == t.data_ptr
-kept = [t.__dlpack__(max_version=(1, 0)), t.memoryview()]
-assert py_module.fresh().Tensor is m.Tensor
-''')
-    assert failed is None, failed
-    interpreters.destroy(other)
-assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.fresh().Tensor is m.Tensor
-"""
-
-
-FORGETFUL = """
-import ctypes, weakref
-api = ctypes.pythonapi
-for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
-    getattr(api, name).restype = ctypes.c_void_p
-api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
-kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
-                   ctypes.py_object).value
-
-def rss():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-def another():
-    ours, = (key for key in kept if str(key).startswith("libdlpack_rs "))
-    del kept[ours]
-    module = py_module.fresh()
-    assert module.Tensor is not m.Tensor
-    tensor = module.empty((2, 3)).T
-    assert type(m.empty((2, 3))) is module.Tensor  # the interpreter's
-    return weakref.ref(module), weakref.ref(module.Tensor), tensor
-
-links = [another() for _ in range(3)]
-gc.collect()
-# A type that its tensors need stays, and no module; the last one is the interpreter's.
-assert all(module() is None and kind() is not None for module, kind, tensor in links)
-assert all(type(tensor) is kind() and tensor.T.shape == (2, 3) for _, kind, tensor in links)
-links = [link[:2] for link in links]
-gc.collect()
-assert [kind() is not None for module, kind in links] == [False, False, True]
-for round in range(2):
-    before = rss()
-    for count in range(1000):
-        another()
-        if count % 50 == 0:
-            gc.collect()
-    gc.collect()
-assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
-"""
-
-
-EVERYWHERE = """
-import array, ctypes, inspect
-a = array.array("i", range(6))
-t = m.from_dlpack(a).reshape(2, 3)
-assert t.tolist() == [[0, 1, 2], [3, 4, 5]] and t.shape == (2, 3) and t.strides == (3, 1)
-assert t.T[1].tolist() == [1, 4] and t[::-1, 1].tolist() == [4, 1] and t[1, 2].item() == 5
-assert [x.tolist() for x in t] == t.tolist() and len(t) == 2
-assert t.memoryview().tolist() == t.tolist() and t.T.memoryview().strides == (4, 12)
-assert int(t[1, 2]) == 5 and float(t[0, 1]) == 1.0 and complex(t[0, 1]) == 1 and not t[0, 0]
-assert [int(x) for x in t[1]] == [3, 4, 5] and t != None
-for wrong in [lambda: int(t), lambda: float(t), lambda: bool(t), lambda: 3 in t, lambda: t == 3,
-              lambda: t < 3, lambda: t + 1, lambda: range(t), lambda: bytes(t), lambda: memoryview(t),
-              lambda: hash(t)]:
-    try: wrong()
-    except (TypeError, ValueError): pass
-    else: raise AssertionError
-u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
-assert "[[0, 1, 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
-assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()
-for bad in [lambda: t[2], lambda: t["a"], lambda: m.Tensor(), lambda: t.reshape(7)]:
-    try: bad()
-    except (IndexError, TypeError, ValueError): pass
-    else: raise AssertionError
-import weakref; w = weakref.ref(t); assert w() is t
-before = sys.getrefcount(m.Tensor)
-for _ in range(20000):
-    v = m.from_dlpack(t); v.T; v.__dlpack__(max_version=(1, 0)); v[0]; v.copy(); v.shape
-del v
-assert sys.getrefcount(m.Tensor) == before
-del t, u; assert w() is None
-assert str(inspect.signature(m.from_dlpack)).startswith("(x, /, *, device=None, copy=None, ")
-print(sys.version_info[:2])
-"""
-
-
-@pytest.mark.parametrize("script", [EVERYWHERE, SUBINTERPRETERS, FORGETFUL],
-                         ids=["everywhere", "subinterpreters", "a-module-nobody-needs-goes"])
-@pytest.mark.parametrize("python", pythons.PYTHONS, ids=pythons.short)
-def test_every_python(python, script):
-    version = pythons.version(python)
-    if version is None:
-        pytest.skip(f"{python} does not run, or lacks ctypes")
-    assert run(python, script) in ("", f"{version}\n")
 
 
 def test_pairs_of_bfloat16_are_complex_numbers():

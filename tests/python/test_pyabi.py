@@ -9,7 +9,6 @@ import threading
 import weakref
 from ctypes import byref, c_void_p, py_object, pythonapi
 
-import array_api_strict
 import numpy as np
 import pytest
 import tvm_ffi
@@ -18,7 +17,7 @@ import py_module
 import pyabi
 from dlpack_rs import abi
 from pyabi import capsule, consume, export, import_, legacy_capsule
-from views import DTYPES, unaligned
+from views import unaligned
 
 CAPSULE_NAME = ctypes.PYFUNCTYPE(ctypes.c_char_p, py_object)(("PyCapsule_GetName", pythonapi))
 SET_NAME = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, ctypes.c_char_p)(
@@ -45,18 +44,6 @@ def watched():
 # --- Import -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_numpy_both_ways(dtype):
-    a = np.arange(6).astype(dtype).reshape(2, 3)
-    for source in (a, a[:, ::-1], a.T, a[:0], a[1, 1, ...]):
-        t = import_(source)
-        assert t.shape == source.shape
-        assert t.address == (source.ctypes.data if source.size else 0)
-        assert t.flags == 0
-        back = np.from_dlpack(t)
-        assert back.dtype == source.dtype and np.array_equal(back, source)
-
-
 @pytest.mark.parametrize("make", [
     lambda a: a[::2], lambda a: a[:, ::-1], lambda a: a.T, lambda a: a[1:1], lambda a: a[:, :0],
     lambda a: a[1, 2, ...], unaligned, lambda a: np.broadcast_to(a[0], (3, 3)),
@@ -74,29 +61,6 @@ def test_x12_layouts_and_read_only(make):
     with pytest.raises(BufferError, match="READ_ONLY"):
         import_(frozen, copy=-1, writable=1)
     assert import_(frozen, writable=1).flags == 2  # a copy
-
-
-def test_x12_numpys_rejections_are_errors():
-    swapped = np.zeros(3, np.dtype(">f4") if sys.byteorder == "little" else "<f4")
-    fields = np.zeros(3, [("a", "i1"), ("b", "f4")])
-    for bad in (swapped, fields, np.zeros(2, "M8[s]"), np.zeros(2, object), np.zeros(2, "S3")):
-        with pytest.raises(BufferError):
-            import_(bad)
-        with pytest.raises(BufferError):
-            np.from_dlpack(bad)
-    with pytest.raises(BufferError):
-        import_(fields["b"])  # 4-byte elements 5 bytes apart
-
-
-def test_an_import_keeps_and_releases_the_object():
-    a, alive = watched()
-    t = import_(a)
-    address = a.ctypes.data
-    del a
-    gc.collect()
-    assert alive() is not None and t.address == address
-    del t
-    assert alive() is None
 
 
 class Fake:
@@ -146,9 +110,17 @@ def test_keywords_of_a_demanding_consumer(takes, calls):
 
 
 def test_copy_is_made_once():
-    copies = Fake(NEW, lambda **k: ones().__dlpack__(max_version=(1, 3), copy=True))
-    assert import_(copies).flags == 2
-    assert import_(copies, copy=1).flags == 2
+    made = []
+
+    def give(**_):
+        capsule = ones().__dlpack__(max_version=(1, 3), copy=True)
+        made.append(abi.capsule.managed(capsule).dl_tensor.data)
+        return capsule
+
+    copies = Fake(NEW, give)
+    for copy in (0, 1):
+        taken = import_(copies, copy=copy)
+        assert (taken.flags, taken.address) == (2, made[-1])
     with pytest.raises(BufferError, match="producer made a copy"):
         import_(copies, copy=-1)
     a = ones()
@@ -177,12 +149,6 @@ def test_exceptions_of_the_object_propagate(error):
     assert sys.exc_info() == (None, None, None)
 
 
-@pytest.mark.parametrize("answer", [None, 7, "dltensor", object(), ones()])
-def test_dlpack_returns_no_capsule(answer):
-    with pytest.raises(ValueError, match="no capsule"):
-        import_(Fake(NEW, lambda **_: answer))
-
-
 def test_a_consumed_capsule():
     used = ones().__dlpack__(max_version=(1, 3))
     consume(used)
@@ -197,13 +163,6 @@ def test_a_consumed_capsule():
         import_(fresh)
 
 
-@pytest.mark.parametrize("bad", [object(), 7, None, "text", [1, 2], {}, ones, int])
-def test_objects_without_any_protocol(bad):
-    """The array API standard's exception; it names the type."""
-    with pytest.raises(AttributeError, match=f"'{type(bad).__name__}' has no __dlpack__"):
-        import_(bad)
-
-
 def test_major_two_is_left_in_its_capsule():
     a, alive = watched()
     t = import_(a)
@@ -215,6 +174,22 @@ def test_major_two_is_left_in_its_capsule():
         consume(out)
     assert CAPSULE_NAME(out) == b"dltensor_versioned" and alive() is not None
     del out
+    assert alive() is None
+
+
+def test_a_legacy_capsule_that_cannot_be_converted_keeps_its_tensor():
+    a, alive = watched()
+    out = legacy_capsule(import_(a))
+    del a
+    tensor = ctypes.cast(GET_POINTER(out, b"dltensor"), pyabi.Legacy).contents.dl_tensor
+    tensor.ndim = 65
+    with pytest.raises(ValueError, match="NDIM"):
+        consume(out)
+    assert CAPSULE_NAME(out) == b"dltensor" and alive() is not None
+    tensor.ndim = 2
+    taken = consume(out)
+    assert CAPSULE_NAME(out) == b"used_dltensor" and taken.shape == (2, 3)
+    del out, taken
     assert alive() is None
 
 
@@ -342,18 +317,6 @@ def test_an_exchange_api_that_fails(raised):
 def test_an_exchange_api_that_is_interrupted():
     with pytest.raises(KeyboardInterrupt, match="now"):
         import_(failing(KeyboardInterrupt("now")))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128", "bool", "uint8"])
-def test_array_api_strict_both_ways(dtype):
-    a = array_api_strict.asarray(np.arange(6).astype(dtype).reshape(2, 3))
-    t = import_(a)
-    assert t.shape == (2, 3)
-    back = array_api_strict.from_dlpack(t)
-    assert bool(array_api_strict.all(back == a))
-    device = array_api_strict.Device("CPU_DEVICE")
-    copied = array_api_strict.from_dlpack(import_(a), device=device, copy=True)
-    assert bool(array_api_strict.all(copied == a))
 
 
 # --- Buffers and array interfaces ---------------------------------------------------------------
@@ -490,18 +453,6 @@ def test_export_versions():
     assert t.ref_count() == 1
 
 
-def test_export_read_only():
-    frozen = ones()
-    frozen.flags.writeable = False
-    t = import_(frozen)
-    with pytest.raises(BufferError, match="READ_ONLY"):
-        export(t)
-    assert consume(export(t, max_version=(1, 0))).flags == 1
-    copied = consume(export(t, copy=True), 0)
-    assert copied.address != t.address
-    assert t.ref_count() == 1
-
-
 def test_export_copies_and_devices():
     t = import_(ones().T)
     shared = consume(export(t, max_version=(1, 3), copy=False, dl_device=(1, 0)))
@@ -530,14 +481,6 @@ def test_export_is_for_tensors_of_this_library():
     t = consume(a)  # NumPy's own struct
     with pytest.raises(BufferError, match="FOREIGN"):
         export(t, max_version=(1, 0))
-
-
-def test_numpy_consumes_what_is_exported():
-    t = import_(ones())
-    for keywords in ({}, {"copy": True}, {"copy": False}, {"device": "cpu"}):
-        assert np.array_equal(np.from_dlpack(t, **keywords), ones())
-    gc.collect()
-    assert t.ref_count() == 1
 
 
 # --- Capsules -----------------------------------------------------------------------------------
@@ -731,24 +674,6 @@ def test_every_status_is_covered():
 # --- Threads, storms, leaks ---------------------------------------------------------------------
 
 
-def test_threads_exchange_at_once():
-    shared = import_(ones())
-    wrong = []
-
-    def work():
-        for _ in range(300):
-            mine = np.from_dlpack(shared)
-            again = import_(mine)
-            if again.address != shared.address or not np.array_equal(mine, ones()):
-                wrong.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    gc.collect()
-    assert not wrong and shared.ref_count() == 1
-
-
 def test_x07_garbage_collection_during_exchanges():
     old = gc.get_threshold()
     gc.set_threshold(1)
@@ -771,7 +696,7 @@ def resident():
         return int(statm.read().split()[1]) * mmap.PAGESIZE
 
 
-def test_no_leak(leak_rounds):
+def test_no_leak():
     """The numbers of references and the memory stay constant over many exchanges."""
     a, frozen, made = ones(), ones(), tvm_ffi.from_dlpack(ones())
     frozen.flags.writeable = False
@@ -795,7 +720,7 @@ def test_no_leak(leak_rounds):
         exchange()
     gc.collect()
     before, references = resident(), [sys.getrefcount(obj) for obj in objects]
-    for _ in range(leak_rounds // len(objects)):
+    for _ in range(5000):
         exchange()
     gc.collect()
     assert [sys.getrefcount(obj) for obj in objects] == references

@@ -16,10 +16,12 @@ HERE = Path(__file__).resolve().parent
 START = """
 import atexit, ctypes, gc, os, sys, threading
 import numpy as np
-import pyabi
+import py_module, pyabi
 from pyabi import capsule, consume, export, import_, legacy_capsule
 array = np.arange(6.0)
 tensor = import_(array)
+m = py_module.load()
+t = m.from_dlpack(array).reshape(2, 3)
 """
 
 
@@ -35,23 +37,45 @@ def check(script, **keywords):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("script", {
-    "tensors in the main module": "",
-    "unused capsules": "kept = [export(tensor), capsule(import_(array)), legacy_capsule(import_(array))]",
-    "in modules that go first or last": "sys.kept = tensor; np.kept = capsule(import_(array))\n"
-                                        "atexit.kept = import_(b'bytes'); gc.kept = import_(array)",
-    "a cycle": "class A: pass\na = A(); a.a = a; a.t = tensor; a.c = export(tensor); del a",
-    "buffers": "kept = [import_(bytearray(9)) for _ in range(9)]; sys.kept = import_(bytearray(9))",
-    "for ever": "for t in (tensor, export(tensor), capsule(import_(array)), import_(b'bytes')):\n"
-                "    ctypes.pythonapi.Py_IncRef(ctypes.py_object(t))",
-    "exchanging at exit": "atexit.register(lambda: np.from_dlpack(import_(array)))",
-    "daemon threads": "def churn():\n    while True:\n"
-                      "        np.from_dlpack(import_(array)); import_(bytearray(9))\n"
-                      "for _ in range(3): threading.Thread(target=churn, daemon=True).start()\n"
-                      "import time; time.sleep(0.2)",
-}.items(), ids=lambda item: item[0].replace(" ", "-"))
-def test_x10_the_interpreter_ends_with_live_tensors(script):
-    check(script[1])
+ENDS = {
+    "everything outlives it": """
+kept = [tensor, export(tensor), capsule(import_(array)), legacy_capsule(import_(array)), t, t.T,
+        t.__dlpack__(), t.memoryview(), *(import_(bytearray(9)) for _ in range(9))]
+sys.kept = [tensor, t.T, m.Tensor, import_(bytearray(9))]
+np.kept, atexit.kept, gc.kept = capsule(import_(array)), import_(b"bytes"), import_(array)
+class A: pass
+a = A(); a.a = a; a.t = [tensor, t.T, m]; a.c = export(tensor); del a
+for thing in tensor, export(tensor), capsule(import_(array)), import_(b"bytes"), t.T:
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+atexit.register(lambda: np.from_dlpack(import_(array)))
+atexit.register(lambda: t.T.copy().tolist())
+""",
+    "the module goes first": "sys.kept = [t, t.T]; del m; py_module._loaded.clear(); gc.collect()",
+    "only the type is kept": "sys.kept = m.Tensor; del m, t; gc.collect()",
+    "daemon threads go on": """
+def churn():
+    while True:
+        np.from_dlpack(import_(array)); import_(bytearray(9)); m.from_dlpack(t.T.copy()).tolist()
+for _ in range(3): threading.Thread(target=churn, daemon=True).start()
+import time; time.sleep(0.2)
+""",
+    "children use what their parent made": """
+kept = export(tensor, max_version=(1, 0))
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        mine = consume(kept)
+        assert np.array_equal(np.from_dlpack(import_(np.from_dlpack(tensor))), array)
+        assert m.from_dlpack(t).T.copy().tolist() == t.T.tolist() and py_module.load() is m
+        os._exit(0 if mine.address == tensor.address else 1)
+    assert os.waitpid(child, 0)[1] == 0
+""",
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_x10_the_interpreter_ends_cleanly(how):
+    check(ENDS[how])
 
 
 def test_x10_exit_codes_stay_as_they_are():
@@ -59,20 +83,6 @@ def test_x10_exit_codes_stay_as_they_are():
     assert run("kept = export(tensor); os._exit(9)").returncode == 9
     done = run("kept = export(tensor); raise KeyError('mine')")
     assert done.returncode == 1 and "KeyError: 'mine'" in done.stderr
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_x11_fork():
-    check("""
-kept = export(tensor, max_version=(1, 0))
-for _ in range(3):
-    child = os.fork()
-    if child == 0:
-        mine = consume(kept)
-        assert np.array_equal(np.from_dlpack(import_(np.from_dlpack(tensor))), array)
-        os._exit(0 if mine.address == tensor.address else 1)
-    assert os.waitpid(child, 0)[1] == 0
-""")
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
@@ -175,6 +185,115 @@ CREATE = [lambda: interpreters.create(isolated=False)]
 if sys.version_info >= (3, 13):
     CREATE = [interpreters.create, lambda: interpreters.create("legacy")]
 """
+
+OF_EACH = CREATE + """
+for create in CREATE * 20:
+    other = create()
+    failed = interpreters.run_string(other, f'''
+import sys; sys.path.insert(0, {os.getcwd()!r})
+import py_module
+m = py_module.load()
+assert id(m.Tensor) != {id(m.Tensor)}, "a type of another interpreter"
+t = m.empty((2, 2)); u = m.from_dlpack(t); v = t.T
+assert type(u) is type(v) is m.Tensor and v.data_ptr == t.data_ptr
+kept = [t.__dlpack__(max_version=(1, 0)), t.memoryview()]
+assert py_module.fresh().Tensor is m.Tensor
+''')
+    assert failed is None, failed
+    interpreters.destroy(other)
+assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.fresh().Tensor is m.Tensor
+"""
+
+
+FORGETFUL = """
+import ctypes, weakref
+api = ctypes.pythonapi
+for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
+    getattr(api, name).restype = ctypes.c_void_p
+api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
+                   ctypes.py_object).value
+
+def rss():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def another():
+    ours, = (key for key in kept if str(key).startswith("libdlpack_rs "))
+    del kept[ours]
+    module = py_module.fresh()
+    assert module.Tensor is not m.Tensor
+    tensor = module.empty((2, 3)).T
+    assert type(m.empty((2, 3))) is module.Tensor  # the interpreter's
+    return weakref.ref(module), weakref.ref(module.Tensor), tensor
+
+links = [another() for _ in range(3)]
+gc.collect()
+# A type that its tensors need stays, and no module; the last one is the interpreter's.
+assert all(module() is None and kind() is not None for module, kind, tensor in links)
+assert all(type(tensor) is kind() and tensor.T.shape == (2, 3) for _, kind, tensor in links)
+links = [link[:2] for link in links]
+gc.collect()
+assert [kind() is not None for module, kind in links] == [False, False, True]
+for round in range(2):
+    before = rss()
+    for count in range(1000):
+        another()
+        if count % 50 == 0:
+            gc.collect()
+    gc.collect()
+assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
+"""
+
+
+EVERYWHERE = """
+import array, ctypes, inspect
+a = array.array("i", range(6))
+t = m.from_dlpack(a).reshape(2, 3)
+assert t.tolist() == [[0, 1, 2], [3, 4, 5]] and t.shape == (2, 3) and t.strides == (3, 1)
+assert t.T[1].tolist() == [1, 4] and t[::-1, 1].tolist() == [4, 1] and t[1, 2].item() == 5
+assert [x.tolist() for x in t] == t.tolist() and len(t) == 2
+assert t.memoryview().tolist() == t.tolist() and t.T.memoryview().strides == (4, 12)
+assert int(t[1, 2]) == 5 and float(t[0, 1]) == 1.0 and complex(t[0, 1]) == 1 and not t[0, 0]
+assert [int(x) for x in t[1]] == [3, 4, 5] and t != None
+for wrong in [lambda: int(t), lambda: float(t), lambda: bool(t), lambda: 3 in t, lambda: t == 3,
+              lambda: t < 3, lambda: t + 1, lambda: range(t), lambda: bytes(t), lambda: memoryview(t),
+              lambda: hash(t)]:
+    try: wrong()
+    except (TypeError, ValueError): pass
+    else: raise AssertionError
+u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
+assert "[[0, 1, 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
+assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()
+for bad in [lambda: t[2], lambda: t["a"], lambda: m.Tensor(), lambda: t.reshape(7)]:
+    try: bad()
+    except (IndexError, TypeError, ValueError): pass
+    else: raise AssertionError
+import weakref; w = weakref.ref(t); assert w() is t
+before = sys.getrefcount(m.Tensor)
+for _ in range(20000):
+    v = m.from_dlpack(t); v.T; v.__dlpack__(max_version=(1, 0)); v[0]; v.copy(); v.shape
+del v
+assert sys.getrefcount(m.Tensor) == before
+del t, u; assert w() is None
+assert str(inspect.signature(m.from_dlpack)).startswith("(x, /, *, device=None, copy=None, ")
+"""
+
+MODULE = """
+import gc, os, sys, threading
+import py_module
+m = py_module.load()
+t = m.empty((2, 3), "int32")
+"""
+
+
+@EVERY_PYTHON
+@pytest.mark.parametrize("script", [EVERYWHERE, OF_EACH, FORGETFUL],
+                         ids=["everywhere", "of-each-interpreter", "a-module-nobody-needs-goes"])
+def test_every_python_has_the_module(python, script):
+    of(python)
+    pythons.check(python, MODULE + script)
+
 
 ELSEWHERE = CREATE + r'''
 import ctypes, gc, os, threading
@@ -456,20 +575,20 @@ import py_module
 assert type(made) is py_module.load({COPY!r}).Tensor is not py_module.load().Tensor
 '''
 for create in CREATE:
-    other = create()
-    failed = interpreters.run_string(other, SCRIPT)
-    assert failed is None, failed
-    interpreters.destroy(other)
+    for first in range(6):
+        other = create()
+        failed = interpreters.run_string(other, SCRIPT.replace("START", str(first)))
+        assert failed is None, (first, failed)
+        interpreters.destroy(other)
 """
 
 
 @EVERY_PYTHON
-@pytest.mark.parametrize("first", range(6))
-def test_every_python_the_exchange_api_comes_first(python, first, copy):
+def test_every_python_the_exchange_api_comes_first(python, copy):
     """Any function of the table may be the first call of the library in an interpreter, which has
     no module yet."""
     of(python)
-    pythons.check(python, f"COPY = {str(copy)!r}\n" + FIRST.replace("START", str(first)))
+    pythons.check(python, f"COPY = {str(copy)!r}\n" + FIRST)
 
 
 WINNER = """

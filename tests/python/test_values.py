@@ -5,7 +5,6 @@ producers that keep their tensor alive, and the array interfaces.
 """
 
 import array
-import ctypes
 import hashlib
 import math
 import operator

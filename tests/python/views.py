@@ -71,9 +71,3 @@ def addresses(view):
         steps = np.arange(view.shape[axis], dtype=np.int64) * stride
         offsets += steps.reshape([-1 if other == axis else 1 for other in range(view.ndim)])
     return offsets.ravel() + view.ctypes.data
-
-
-def elements_overlap(view):
-    """Whether two elements of one view share a byte."""
-    found = np.sort(addresses(view))
-    return bool((np.diff(found) < view.itemsize).any())
