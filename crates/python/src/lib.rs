@@ -17,6 +17,7 @@ pub use dlpack_tensor::{
 };
 
 pub mod array_interface;
+mod behind;
 pub mod buffer;
 pub mod capsule;
 pub mod constants;
