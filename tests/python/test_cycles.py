@@ -1,7 +1,9 @@
 """Releases: chains of hand-overs of any length, and cycles that the garbage collector must find."""
 
+import ctypes
 import gc
 import os
+import random
 import subprocess
 import sys
 import weakref
@@ -31,6 +33,11 @@ ROADS = {
     "asarray": "m.asarray(t.memoryview())",
     "view": "t[:]",
     "alternating": "m.from_dlpack(t[:].memoryview())",
+    "array of NumPy": "m.from_dlpack(np.from_dlpack(t))",
+    "view of such an array": "m.from_dlpack(np.from_dlpack(t)[:][:])",
+    "array over a memoryview": "m.from_dlpack(np.asarray(t.memoryview()))",
+    "numpy()": "m.from_dlpack(t.numpy())",
+    "dtype that NumPy does not export": "m.from_dlpack(t.view('bfloat16').numpy()).view('float64')",
 }
 CHAIN = """
 import pickle, threading, weakref, py_module
@@ -81,6 +88,78 @@ def test_a_chain_of_any_length_is_released_on_a_small_stack(road):
                           cwd=Path(__file__).parent, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+ARRAYS = {
+    "from_dlpack": np.from_dlpack,
+    "numpy()": lambda t: t.numpy(),
+    "memoryview": lambda t: np.asarray(t.memoryview()),
+}
+
+
+def changed(rng, array):
+    """A view of it, of at least as much of its memory as an element, or of none."""
+    steps = (slice(None), slice(None, None, -1), slice(None, None, 2), slice(1, None), np.newaxis)
+    kind = rng.randrange(4)
+    if kind == 0 and array.ndim < 6:
+        return array[tuple(rng.choice(steps) for _ in range(rng.randrange(array.ndim + 1)))]
+    if kind == 1:
+        return array.transpose(rng.sample(range(array.ndim), array.ndim))
+    view = array[:]
+    view.flags.writeable &= kind == 2
+    return view
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_tensor_over_an_array_over_a_tensor_is_that_array(seed):
+    rng = random.Random(seed)
+    array = np.arange(60.0).reshape(3, 4, 5)
+    gone, t, due = weakref.ref(array), m.from_dlpack(array), array
+    for _ in range(8):
+        road = ARRAYS[rng.choice(list(ARRAYS))]
+        last, due, seed = road(t), due[...], rng.random()
+        due.flags.writeable &= last.flags.writeable
+        last, due = (changed(random.Random(seed), x) for x in (last, due))
+        t = m.from_dlpack(last)
+        assert t.tolist() == due.tolist() and t.shape == due.shape
+        if due.size:  # else NumPy may have made memory of its own
+            assert t.readonly != due.flags.writeable
+            assert t.data_ptr == due.__array_interface__["data"][0]
+    if not t.readonly:
+        t.fill(7.0)
+        assert (due == 7).all()
+    del array, due
+    assert not last.size or gone() is not None
+    del last, t
+    assert gone() is None
+
+
+class Sub(np.ndarray):
+    pass
+
+
+def moved(array):
+    """The array, with other memory, of which what it keeps knows nothing."""
+    other = np.arange(9.0)
+    ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value = other.ctypes.data
+    return array, other
+
+
+@pytest.mark.parametrize("road", ARRAYS)
+@pytest.mark.parametrize("kept, made", {
+    "an array": (False, lambda a: (a, None)), "a view": (False, lambda a: (a[1:], None)),
+    "an empty view": (False, lambda a: (a[:0], None)), "other memory": (True, moved),
+    "of a type of Python": (True, lambda a: (a.view(Sub), None)),
+    "of a type of Python, a view of it": (True, lambda a: (np.ndarray.view(a.view(Sub)), None)),
+}.values())
+def test_an_array_is_kept_unless_it_only_lends_our_memory(road, kept, made):
+    array, memory = made(ARRAYS[road](m.from_dlpack(np.arange(6.0))))
+    due, held = array.tolist(), weakref.ref(array)
+    t = m.from_dlpack(array)
+    del array
+    assert (held() is not None) == kept and t.tolist() == due
+    del t
+    assert held() is None
 
 
 # --- Cycles -------------------------------------------------------------------------------------

@@ -3,9 +3,8 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::constants::{self, Constant};
 use super::home::{self, Life};
-use super::object::{Object, Owned, type_of};
+use super::object::{Object, Owned};
 use super::payload::lent_block;
 use super::raise::{Quoted, known, raised, refused};
 use super::symbols::{PyBuffer, PyObject, Python};
@@ -71,16 +70,8 @@ impl Lent {
     /// views. A tensor that holds the block in place of the buffer is released in a loop.
     fn own(&self, python: Python) -> Result<Option<NonNull<Block>>> {
         let Some(lender) = NonNull::new(self.view().obj) else { return Ok(None) };
-        // SAFETY: what lends is live as long as the buffer. Nobody can derive from the type of
-        // views, each of which keeps the object that all of them are of.
-        unsafe {
-            let lender = Object::new(lender.as_ptr());
-            if type_of(lender.as_ptr()) != python.PyMemoryView_Type() {
-                return Ok(lent_block(python, lender));
-            }
-            let viewed = python.attribute(lender, constants::get(python, Constant::Obj)?)?;
-            Ok(viewed.and_then(|viewed| lent_block(python, viewed.object())))
-        }
+        // SAFETY: what lends is live as long as the buffer.
+        lent_block(python, unsafe { Object::new(lender.as_ptr()) })
     }
 }
 

@@ -32,6 +32,7 @@ pub enum Constant {
     Obj,
     Complex,
     Name,
+    Base,
     /// `("max_version",)`
     MaxVersionOnly,
     /// `(1, 3)`
@@ -95,6 +96,7 @@ pub fn words(constant: Constant) -> &'static CStr {
         c"obj",
         c"__complex__",
         c"__name__",
+        c"base",
     ];
     TEXTS.get(constant as usize).copied().unwrap_or_default()
 }

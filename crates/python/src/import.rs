@@ -16,7 +16,7 @@ use super::constants::{self, Constant};
 use super::object::{Object, type_of};
 use super::raise::{KindOf, is, known, meanwhile, refused};
 use super::symbols::Python;
-use super::{array_interface, buffer, capsule, exchange, home, stream, wrap};
+use super::{array_interface, behind, buffer, capsule, exchange, home, stream, wrap};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::{Versioned, block};
@@ -80,14 +80,18 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
     // SAFETY: the tensor is ours.
     unsafe {
         let drop = |_: &Error| wrap::release(python, tensor);
+        let ours = block::of_versioned(tensor).is_some();
         // What one of ours says of its elements is so.
-        if !by_table && block::of_versioned(tensor).is_none() {
+        if !by_table && !ours {
             exchange::check_literal(python, home, object).inspect_err(drop)?;
         }
         if !named {
             order_unnamed(tensor, wanted).inspect_err(drop)?;
         }
-        Ok(tensor)
+        match ours {
+            true => Ok(tensor),
+            false => behind::shortened(python, home, object, tensor).inspect_err(drop),
+        }
     }
 }
 
@@ -133,9 +137,12 @@ fn refused_by_numpy(
     }
     match meanwhile(python, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
-            // SAFETY: attached.
-            unsafe { python.PyErr_Clear() };
-            Ok(tensor)
+            // SAFETY: attached; the tensor is ours.
+            unsafe {
+                python.PyErr_Clear();
+                let shortened = behind::shortened(python, home::here(python)?, object, tensor);
+                shortened.inspect_err(|_| wrap::release(python, tensor))
+            }
         }
         _ => Err(refusal),
     }

@@ -18,6 +18,7 @@ pub use dlpack_tensor::{
 
 pub mod array_interface;
 mod attached;
+mod behind;
 pub mod buffer;
 pub mod capsule;
 pub mod constants;

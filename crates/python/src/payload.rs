@@ -3,6 +3,8 @@
 
 use core::ptr::NonNull;
 
+use crate::constants::{self, Constant};
+use crate::error::Result;
 use crate::tensor::block::Block;
 use crate::{Object, PyObject, Python, header_nbytes, home, type_of};
 
@@ -23,11 +25,22 @@ pub unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     unsafe { object.byte_add(header_nbytes()).cast() }
 }
 
-/// The block behind an object that lends a `Tensor`'s memory; `None` of any other.
-pub fn lent_block(python: Python, object: Object) -> Option<NonNull<Block>> {
-    // SAFETY: a live object, and what one of that type holds.
-    unsafe {
-        let kind = home::here(python).ok()?.lender.kept()?;
-        (type_of(object.as_ptr()) == kind.as_ptr()).then(|| (*payload(object.as_ptr())).tensor)?
+/// The block behind an object that lends a `Tensor`'s memory, by itself or through views; `None` of
+/// any other.
+pub fn lent_block(python: Python, object: Object) -> Result<Option<NonNull<Block>>> {
+    let of_lender = |object: Object| {
+        // SAFETY: a live object, and what one of that type holds.
+        unsafe {
+            let kind = home::here(python).ok()?.lender.kept()?;
+            (type_of(object.as_ptr()) == kind.as_ptr())
+                .then(|| (*payload(object.as_ptr())).tensor)?
+        }
+    };
+    // SAFETY: a live object. Nobody can derive from the type of views, each of which keeps the
+    // object that all of them are of.
+    if unsafe { type_of(object.as_ptr()) } != python.PyMemoryView_Type() {
+        return Ok(of_lender(object));
     }
+    let viewed = python.attribute(object, constants::get(python, Constant::Obj)?)?;
+    Ok(viewed.and_then(|viewed| of_lender(viewed.object())))
 }

@@ -21,11 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from adopt import Port, lines_of_code  # noqa: E402
 
-NUMPY = Port("numpy", "f3a3570c4a2a16746ac2c31a7c7c7b0c186b95ce902e33db6f28094ed7387dda", "mesonpy")
+NUMPY = Port("numpy", "5cddc243c75114ba845f01b1f87aca1572dbf7b6c2d88636ed3e1d2bccd7f1bf", "mesonpy")
 WORK, SOURCE, BUILD = NUMPY.work, NUMPY.source, NUMPY.work / "build"
 HERE, PYTHON, run, ask = NUMPY.here, NUMPY.python, NUMPY.run, NUMPY.ask
 MODULE = f"_multiarray_umath{sysconfig.get_config_var('EXT_SUFFIX')}"
-MOST_LINES, MOST_RATIO = 115, 1.1
+MOST_LINES, MOST_RATIO = 230, 1.1
 
 
 def build():
@@ -86,6 +86,8 @@ def measure(environments):
 
 
 def main():
+    if sys.version_info < (3, 12):
+        sys.exit(f"NumPy {NUMPY.version} needs Python 3.12 or newer: make adopt-numpy PYTHON=...")
     NUMPY.prepare()
     build()
     link(NUMPY.include, NUMPY.lib)

@@ -1,0 +1,87 @@
+//! The block of ours behind an array of NumPy that is over our memory. A tensor that holds the
+//! block in place of the array is released in a loop; through the array each release would be
+//! inside the one before, and a long chain of hand-overs would need as much stack.
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::constants::{self, Constant};
+use crate::error::Result;
+use crate::home::Home;
+use crate::object::{Object, Owned, type_of};
+use crate::payload::lent_block;
+use crate::raise::known;
+use crate::symbols::Python;
+use crate::tensor::block::{self, Block, Owner};
+use crate::tensor::{Versioned, wrap as tensor_wrap};
+use crate::validate::{Level, Rules, Snapshot};
+use crate::wrap;
+
+/// What NumPy keeps of a versioned import. A legacy one is read-only there, which no legacy struct
+/// can say again: a chain has one at most.
+const KEPT: &CStr = c"numpy_dltensor_versioned";
+
+/// `tensor`, which `object` exported, or in its place one that keeps a block of ours, in whose
+/// memory all its elements are.
+///
+/// # Safety
+/// `tensor` is live, of any major; on success the result owns the caller's reference.
+pub unsafe fn shortened(
+    python: Python,
+    home: &Home,
+    object: Object,
+    tensor: Versioned,
+) -> Result<Versioned> {
+    // Only a type made in C, as NumPy's own, exports nothing but what it holds. `check_unmasked`
+    // has seen it.
+    // SAFETY: a live object.
+    if home.unmasked.load(Relaxed) != unsafe { type_of(object.as_ptr()) } {
+        return Ok(tensor);
+    }
+    let Some((_kept, base)) = known(python, behind(python, home, object))?.flatten() else {
+        return Ok(tensor);
+    };
+    const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    let (mut whole, mut part) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
+    unsafe {
+        let read = whole.read_managed(Block::versioned(base).as_ptr(), RULES);
+        if read.and(part.read_managed(tensor.as_ptr(), RULES)).is_err() || !within(&part, &whole) {
+            return Ok(tensor); // it is refused later, or the elements are elsewhere
+        }
+        let owner = Owner::Versioned(Block::versioned(base));
+        let block = block::shared(&tensor_wrap::spec_of(&part, part.flags, owner), base)?;
+        wrap::release(python, tensor);
+        Ok(Block::versioned(block))
+    }
+}
+
+/// The block, and the object that keeps it.
+fn behind(python: Python, home: &Home, array: Object) -> Result<Option<(Owned, NonNull<Block>)>> {
+    let name = constants::of(python, home, Constant::Base)?;
+    let Some(mut base) = python.attribute(array, name)? else { return Ok(None) };
+    // SAFETY: live objects; a capsule's name tells what is inside.
+    unsafe {
+        // NumPy's views are of the array that is no view.
+        if type_of(base.as_ptr()) == type_of(array.as_ptr()) {
+            let Some(next) = python.attribute(base.object(), name)? else { return Ok(None) };
+            base = next;
+        }
+        let block = match python.PyCapsule_IsValid(base.as_ptr(), KEPT.as_ptr()) {
+            0 => lent_block(python, base.object())?,
+            _ => NonNull::new(python.PyCapsule_GetPointer(base.as_ptr(), KEPT.as_ptr()).cast())
+                .and_then(|tensor| block::of_versioned(tensor)),
+        };
+        Ok(block.map(|block| (base, block)))
+    }
+}
+
+/// Whether all elements of a tensor are in another's memory.
+fn within(part: &Snapshot, whole: &Snapshot) -> bool {
+    let [inner, outer] = [part, whole].map(|tensor| {
+        let first = tensor.first() as i128;
+        (first + i128::from(tensor.byte_extent.0), first + i128::from(tensor.byte_extent.1))
+    });
+    part.empty || (part.device == whole.device && outer.0 <= inner.0 && inner.1 <= outer.1)
+}
