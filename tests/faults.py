@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Plants one fault at a time: which step of the tests finds it?
+
+    faults.py [--shipped] [--part | --step WORD...] [--again] [--report] [WORD...]
+
+tests/faults/faults.txt has the faults, each a sentence and the lines that it changes, which have to
+be in the crate exactly once. Each is planted in a copy of the committed files and built; one that
+cannot be planted, or does not build, ends the run. Then run the steps of `make check`, and those of
+`make test` until one fails. WORDs select faults by their sentence or crate. A step has to pass
+without a fault, which is tried first.
+
+--part: of `make test`, only the part that is likely to find a fault of that crate (PARTS), in
+minutes rather than hours; --step WORD: only the steps with that word. What these do not find is
+"open". The library is built without link-time optimization, and steps that judge the file are left
+out, but with --shipped. Without --again, faults with a result are left out. The results are kept in
+tests/faults/results.txt; --report prints the rates of all of them, and runs nothing. The last line
+is `N passed, N failed`: found, and missed by all of `make test`.
+"""
+
+import argparse
+import datetime
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FAULTS, RESULTS = ROOT / "tests/faults/faults.txt", ROOT / "tests/faults/results.txt"
+TREE = ROOT / "target/faults"
+SECONDS = int(os.environ.get("STEP_SECONDS", "1200"))
+# Without link-time optimization the prebuilt `core` names what only unwinding would call.
+FAST = {**{f"CARGO_PROFILE_RELEASE_{name}": value for name, value in
+           {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16", "OPT_LEVEL": "1"}.items()},
+        "RUSTFLAGS": "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"}
+# Steps that judge the library's file as it is shipped, or build another; and the sources' form.
+OF_THE_FILE = ("laws.sh", "static/run.sh", "features/run.sh", "cargo fmt", "lint.sh", "wheel.sh")
+C = ("ONLY=\"catalogue sweep threads $(cd c_tests && echo test_*.c | sed 's/\\.c//g')\" "
+     "NO_VALGRIND=1 NO_LAWS=1 c_tests/run.sh target/include/dlpack target/lib")
+PYTHON = "tests/python/run.sh target/lib/libdlpack_rs.so -x -k 'not every_python and not typing'"
+GPU = "NO_VALGRIND=1 FAULTS_STEP=29 c_tests/gpu/run.sh target/include/dlpack target/lib"
+# What of `make test` is likely to find a fault there, in minutes.
+PARTS = {"crates/gpu": [GPU], "crates/device": [GPU, C], "crates/python": [PYTHON, C],
+         "python/module": [PYTHON], "crates/kernels": ["cargo test --locked -p dlpack_kernels",
+                                                       "cargo test --locked --test engine"],
+         "crates/engine": [C, "cargo test --locked --test engine"],
+         "crates/tensor": [C, GPU, PYTHON]}
+ANY = [C, "cargo test --locked --no-fail-fast --lib --test views --test pieces", PYTHON]
+
+
+class Fault:
+    def __init__(self, crate, sentence):
+        self.crate, self.sentence, self.edits = crate, sentence, []
+
+    def places(self):
+        """(file, span, new text) of each edit; a text where one is not there exactly once."""
+        found = []
+        for old, new in self.edits:
+            parts = [re.escape(line) for line in old]
+            pattern = re.compile("^([ \t]*)([^\n]*?)" + r"\n[ \t]*".join(parts), re.M)
+            files = [path for path in sorted((TREE / self.crate).rglob("*"))
+                     if path.suffix in (".rs", ".py") and path.is_file()]
+            hits = [(path, hit) for path in files for hit in pattern.finditer(path.read_text())]
+            if len(hits) != 1:
+                return f"{self.sentence}: {len(hits)} times in {self.crate}: {' / '.join(old)}"
+            path, hit = hits[0]
+            found.append((path, hit.span(), hit[1] + hit[2] + f"\n{hit[1]}".join(new)))
+        return found
+
+    def plant(self):
+        for path, (start, end), new in self.places():
+            text = path.read_text()
+            path.write_text(text[:start] + new + text[end:])
+
+
+def faults():
+    """A line "[crate]", then sentences, each with lines "- OLD" and "+ NEW" of one or more edits."""
+    crate, found = None, []
+    for line in FAULTS.read_text().splitlines():
+        if line.startswith("["):
+            crate = line.strip("[]")
+        elif line.startswith("- "):
+            if not found[-1].edits or found[-1].edits[-1][1]:
+                found[-1].edits.append(([], []))
+            found[-1].edits[-1][0].append(line[2:])
+        elif line.startswith("+"):
+            found[-1].edits[-1][1].append(line[2:])
+        elif line and not line.startswith("#"):
+            found.append(Fault(crate, line))
+    return found
+
+
+def run(command, environment=None):
+    """Status, the end of the output; 124 after the time limit, which ends all child processes."""
+    child = subprocess.Popen(["bash", "-c", command], cwd=TREE, stdin=subprocess.DEVNULL,
+                             env=environment, start_new_session=True, text=True, errors="replace",
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = child.communicate(timeout=SECONDS)
+        return child.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return 124, "too long"
+
+
+def steps(goal):
+    """The steps of a goal of the Makefile."""
+    said = subprocess.run(["make", "-n", goal], cwd=ROOT, capture_output=True, text=True, check=True)
+    return shlex.split(said.stdout.rsplit("tests/steps.py", 1)[1])
+
+
+def short(command):
+    words = [word for word in shlex.split(command.split(" && ")[0]) if "=" not in word]
+    return " ".join(words[:2] if words[0] == "cargo" else words[:1])
+
+
+def results():
+    """By sentence: date, commit, goal and step that found it (or -), steps that did not."""
+    if not RESULTS.exists():
+        return {}
+    rows = (line.split("\t") for line in RESULTS.read_text().splitlines() if line[:1] != "#")
+    return {row[0]: row[1:] for row in rows}
+
+
+def keep(known, listed):
+    head = "# sentence, date, commit, found by (goal: step), steps that did not find it; tests/faults.py\n"
+    rows = ("\t".join([fault.sentence, *known[fault.sentence]]) + "\n" for fault in listed
+            if fault.sentence in known)
+    RESULTS.write_text(head + "".join(rows))
+
+
+def report(known, listed):
+    """The table by crate; how many were found, and missed by all steps."""
+    rows = {}
+    for fault in listed:
+        goal = known.get(fault.sentence, ["", "", "not run"])[2].split(":")[0]
+        for name in (fault.crate, "all"):
+            row = rows.setdefault(name, dict.fromkeys(("check", "test", "open", "missed", "not run"), 0))
+            row[goal] += 1
+    rows["all"] = rows.pop("all")
+    print(f"{'':16}{'check':>8}{'test':>8}{'open':>8}{'missed':>8}{'not run':>8}")
+    for name, row in rows.items():
+        print(f"{name:16}" + "".join(f"{count:8}" for count in row.values()))
+    every = rows["all"]
+    ran = sum(every.values()) - every["not run"]
+    if ran:
+        print(f"of {ran} that were run: {every['check'] / ran:.0%} found by make check, "
+              f"{(every['check'] + every['test']) / ran:.0%} by make test")
+    print(f"{every['check'] + every['test']} passed, {every['missed']} failed")
+    return every["missed"]
+
+
+def main():
+    parse = argparse.ArgumentParser(usage=__doc__)
+    for name in ("shipped", "part", "again", "report"):
+        parse.add_argument(f"--{name}", action="store_true")
+    parse.add_argument("--step", nargs="+", default=[])
+    parse.add_argument("words", nargs="*")
+    asked = parse.parse_args()
+    known, listed = results(), faults()
+    if asked.report:
+        sys.exit(report(known, listed) > 0)
+    os.nice(10)
+    if not (TREE / ".git").exists():
+        subprocess.run(["git", "clone", "-q", ROOT, TREE], check=True)
+    # As committed here, which a former run may not have had; what was built stays.
+    clean = "git checkout -q . && git clean -qfd"
+    if run(f"git fetch -q && git checkout -q --detach {commit('HEAD')} && {clean}")[0]:
+        sys.exit(f"{TREE}: cannot check out the commit")
+    bad = [places for fault in listed if isinstance(places := fault.places(), str)]
+    if bad or len({fault.sentence for fault in listed}) < len(listed):
+        sys.exit("\n".join(["these cannot be planted, or are there twice:", *bad]))
+    environment = {**os.environ, **({} if asked.shipped else FAST)}
+    # One environment of Python for all; and what a compiler made once of an unchanged file.
+    environment.setdefault("VENV", str(ROOT / "target/venv"))
+    if ccache := shutil.which("ccache"):
+        wrappers = Path(ccache).parent.parent / "lib/ccache"
+        environment |= {"PATH": f"{wrappers}:{os.environ['PATH']}", "CCACHE_NOHASHDIR": "1"}
+
+    def wanted(command):
+        chosen = not asked.step or any(word in command for word in asked.step)
+        return chosen and (asked.shipped or not any(word in command for word in OF_THE_FILE))
+
+    check = [("check", step) for step in steps("check") if wanted(step)]
+    every = [("test", step) for step in steps("test")]
+
+    def to_run(fault):
+        part = PARTS.get(fault.crate, ANY) if asked.part else [step for _, step in every]
+        return check + [("test", step) for step in part if wanted(step)]
+
+    chosen = [fault for fault in listed if (asked.again or fault.sentence not in known)
+              and all(word in f"{fault.crate} {fault.sentence}" for word in asked.words)]
+    build = "make build SETUP=no"
+
+    def first_failing(steps_to_run):
+        passed = []
+        for goal, step in steps_to_run:
+            status, said = run(step, environment)
+            if status:
+                return (goal, step, said), passed
+            passed.append(short(step))
+        return None, passed
+
+    whole = not asked.part and not asked.step
+    used = dict.fromkeys(step for fault in chosen for step in to_run(fault))
+    status, said = run(build, environment)
+    found, _ = (("build", build, said), []) if status else first_failing(used)
+    if found:
+        sys.exit(f"{found[2][-3000:]}\nwithout a fault this fails: {found[1]}")
+    for number, fault in enumerate(chosen, 1):
+        began = time.monotonic()
+        fault.plant()
+        status, said = run(build, environment)
+        if status:
+            sys.exit(f"{said[-3000:]}\n{fault.sentence}: does not build")
+        found, passed = first_failing(to_run(fault))
+        run(clean)
+        by = f"{found[0]}: {short(found[1])}" if found else "missed" if whole else "open"
+        known[fault.sentence] = [datetime.date.today().isoformat(), commit("--short=8", "HEAD"), by,
+                                 ", ".join(dict.fromkeys(passed)) or "-"]
+        keep(known, listed)
+        print(f"{number}/{len(chosen)} {by}  {fault.crate}: {fault.sentence} "
+              f"({time.monotonic() - began:.0f} s)", flush=True)
+    sys.exit(report(known, listed) > 0)
+
+
+def commit(*words):
+    return subprocess.check_output(["git", "rev-parse", *words], cwd=ROOT, text=True).strip()
+
+
+main()
