@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Plants one fault at a time: which step of the tests finds it?
 
-    faults.py [--shipped] [--part | --step WORD...] [--again] [--report] [WORD...]
+    faults.py [--shipped] [--check | --part] [--again] [--report] [WORD...]
+    faults.py --plant TREE SENTENCE
 
 tests/faults/faults.txt has the faults, each a sentence and the lines that it changes, which have to
 be in the crate exactly once. Each is planted in a copy of the committed files and built; one that
 cannot be planted, or does not build, ends the run. Then run the steps of `make check`, and those of
-`make test` until one fails. WORDs select faults by their sentence or crate. A step has to pass
-without a fault, which is tried first.
+`make test`, until one fails; it has to pass without a fault. WORDs select faults by their sentence
+or crate.
 
---part: of `make test`, only the part that is likely to find a fault of that crate (PARTS), in
-minutes rather than hours; --step WORD: only the steps with that word. What these do not find is
-"open". The library is built without link-time optimization, and steps that judge the file are left
+--check: only the steps of `make check`; --part: of `make test`, only the part that is likely to
+find a fault of that crate (PARTS), in minutes rather than hours. What these do not find is "open". The library is built without link-time optimization, and steps that judge the file are left
 out, but with --shipped. Without --again, faults with a result are left out. The results are kept in
 tests/faults/results.txt; --report prints the rates of all of them, and runs nothing. The last line
 is `N passed, N failed`: found, and missed by all of `make test`.
@@ -56,13 +56,13 @@ class Fault:
     def __init__(self, crate, sentence):
         self.crate, self.sentence, self.edits = crate, sentence, []
 
-    def places(self):
+    def places(self, tree):
         """(file, span, new text) of each edit; a text where one is not there exactly once."""
         found = []
         for old, new in self.edits:
             parts = [re.escape(line) for line in old]
             pattern = re.compile("^([ \t]*)([^\n]*?)" + r"\n[ \t]*".join(parts), re.M)
-            files = [path for path in sorted((TREE / self.crate).rglob("*"))
+            files = [path for path in sorted((tree / self.crate).rglob("*"))
                      if path.suffix in (".rs", ".py") and path.is_file()]
             hits = [(path, hit) for path in files for hit in pattern.finditer(path.read_text())]
             if len(hits) != 1:
@@ -71,10 +71,15 @@ class Fault:
             found.append((path, hit.span(), hit[1] + hit[2] + f"\n{hit[1]}".join(new)))
         return found
 
-    def plant(self):
-        for path, (start, end), new in self.places():
+    def plant(self, tree):
+        """The files that were changed."""
+        found = self.places(tree)
+        if isinstance(found, str):
+            sys.exit(found)
+        for path, (start, end), new in found:
             text = path.read_text()
             path.write_text(text[:start] + new + text[end:])
+        return [path.relative_to(tree) for path, _, _ in found]
 
 
 def faults():
@@ -115,8 +120,7 @@ def steps(goal):
 
 
 def short(command):
-    words = [word for word in shlex.split(command.split(" && ")[0]) if "=" not in word]
-    return " ".join(words[:2] if words[0] == "cargo" else words[:1])
+    return re.search(r"cargo \w+|[\w/]+\.(?:sh|py)", command)[0]
 
 
 def results():
@@ -157,22 +161,26 @@ def report(known, listed):
 
 def main():
     parse = argparse.ArgumentParser(usage=__doc__)
-    for name in ("shipped", "part", "again", "report"):
+    for name in ("shipped", "check", "part", "again", "report"):
         parse.add_argument(f"--{name}", action="store_true")
-    parse.add_argument("--step", nargs="+", default=[])
+    parse.add_argument("--plant", type=Path)
     parse.add_argument("words", nargs="*")
     asked = parse.parse_args()
     known, listed = results(), faults()
     if asked.report:
         sys.exit(report(known, listed) > 0)
-    os.nice(10)
+    if asked.plant:
+        fault = next(fault for fault in listed if fault.sentence == " ".join(asked.words))
+        print(*fault.plant(asked.plant))
+        sys.exit()
+    os.nice(5)
     if not (TREE / ".git").exists():
         subprocess.run(["git", "clone", "-q", ROOT, TREE], check=True)
     # As committed here, which a former run may not have had; what was built stays.
     clean = "git checkout -q . && git clean -qfd"
     if run(f"git fetch -q && git checkout -q --detach {commit('HEAD')} && {clean}")[0]:
         sys.exit(f"{TREE}: cannot check out the commit")
-    bad = [places for fault in listed if isinstance(places := fault.places(), str)]
+    bad = [places for fault in listed if isinstance(places := fault.places(TREE), str)]
     if bad or len({fault.sentence for fault in listed}) < len(listed):
         sys.exit("\n".join(["these cannot be planted, or are there twice:", *bad]))
     environment = {**os.environ, **({} if asked.shipped else FAST)}
@@ -183,44 +191,52 @@ def main():
         environment |= {"PATH": f"{wrappers}:{os.environ['PATH']}", "CCACHE_NOHASHDIR": "1"}
 
     def wanted(command):
-        chosen = not asked.step or any(word in command for word in asked.step)
-        return chosen and (asked.shipped or not any(word in command for word in OF_THE_FILE))
+        return asked.shipped or not any(word in command for word in OF_THE_FILE)
 
-    check = [("check", step) for step in steps("check") if wanted(step)]
-    every = [("test", step) for step in steps("test")]
+    def stages(fault):
+        """Those of `make check`, the quickest first; of `make test`."""
+        for step in sorted(steps("check"), key=lambda step: "cargo test" in step):
+            yield "check", step
+        if not asked.check:
+            for step in PARTS.get(fault.crate, ANY) if asked.part else steps("test"):
+                yield "test", step
 
-    def to_run(fault):
-        part = PARTS.get(fault.crate, ANY) if asked.part else [step for _, step in every]
-        return check + [("test", step) for step in part if wanted(step)]
-
-    chosen = [fault for fault in listed if (asked.again or fault.sentence not in known)
-              and all(word in f"{fault.crate} {fault.sentence}" for word in asked.words)]
-    build = "make build SETUP=no"
-
-    def first_failing(steps_to_run):
-        passed = []
-        for goal, step in steps_to_run:
-            status, said = run(step, environment)
-            if status:
-                return (goal, step, said), passed
-            passed.append(short(step))
-        return None, passed
-
-    whole = not asked.part and not asked.step
-    used = dict.fromkeys(step for fault in chosen for step in to_run(fault))
-    status, said = run(build, environment)
-    found, _ = (("build", build, said), []) if status else first_failing(used)
-    if found:
-        sys.exit(f"{found[2][-3000:]}\nwithout a fault this fails: {found[1]}")
-    for number, fault in enumerate(chosen, 1):
-        began = time.monotonic()
-        fault.plant()
-        status, said = run(build, environment)
+    def build():
+        status, said = run("make build SETUP=no", environment)
         if status:
             sys.exit(f"{said[-3000:]}\n{fault.sentence}: does not build")
-        found, passed = first_failing(to_run(fault))
+
+    def without_fault(step):
+        """Ends the run where the step fails without a fault, too."""
+        if step not in proven:
+            build()
+            status, said = run(step, environment)
+            if status:
+                sys.exit(f"{said[-3000:]}\nwithout a fault this fails: {step}")
+            proven.add(step)
+
+    def skipped(fault):
+        before = known.get(fault.sentence)
+        return before and not asked.again and (asked.check or before[2] != "open")
+
+    proven = set()
+    chosen = [fault for fault in listed if not skipped(fault)
+              and all(word in f"{fault.crate} {fault.sentence}" for word in asked.words)]
+    for number, fault in enumerate(chosen, 1):
+        began, passed, by = time.monotonic(), [], ""
+        fault.plant(TREE)
+        build()
+        for goal, step in stages(fault):
+            if not wanted(step):
+                continue
+            if run(step, environment)[0]:
+                by = f"{goal}: {short(step)}"
+                break
+            passed.append(short(step))
         run(clean)
-        by = f"{found[0]}: {short(found[1])}" if found else "missed" if whole else "open"
+        if by:
+            without_fault(step)
+        by = by or ("open" if asked.check or asked.part else "missed")
         known[fault.sentence] = [datetime.date.today().isoformat(), commit("--short=8", "HEAD"), by,
                                  ", ".join(dict.fromkeys(passed)) or "-"]
         keep(known, listed)
