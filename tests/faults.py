@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants one fault at a time: which step of the tests finds it?
 
-    faults.py [--shipped] [--check | --part] [--again] [--report] [WORD...]
+    faults.py [--shipped] [--check | --part] [--again] [--sample N] [--report] [WORD...]
     faults.py --plant TREE SENTENCE
 
 tests/faults/faults.txt has the faults, each a sentence and the lines that it changes, which have to
@@ -11,15 +11,18 @@ cannot be planted, or does not build, ends the run. Then run the steps of `make 
 or crate.
 
 --check: only the steps of `make check`; --part: of `make test`, only the part that is likely to
-find a fault of that crate (PARTS), in minutes rather than hours. What these do not find is "open". The library is built without link-time optimization, and steps that judge the file are left
-out, but with --shipped. Without --again, faults with a result are left out. The results are kept in
-tests/faults/results.txt; --report prints the rates of all of them, and runs nothing. The last line
-is `N passed, N failed`: found, and missed by all of `make test`.
+find a fault of that crate (PARTS), in minutes rather than hours. What these do not find is "open".
+The library is built without link-time optimization, and steps that judge the file are left out, but
+with --shipped. Faults that have another result than "open" are left out without --again; --sample
+draws N of all at random, the same ones each time. The results are kept in tests/faults/results.txt;
+--report prints the rates of all of them, and runs nothing; --plant only plants one, in TREE, and
+prints the file. The last line is `N passed, N failed`: found, and missed by all of `make test`.
 """
 
 import argparse
 import datetime
 import os
+import random
 import re
 import shlex
 import shutil
@@ -164,6 +167,7 @@ def main():
     for name in ("shipped", "check", "part", "again", "report"):
         parse.add_argument(f"--{name}", action="store_true")
     parse.add_argument("--plant", type=Path)
+    parse.add_argument("--sample", type=int)
     parse.add_argument("words", nargs="*")
     asked = parse.parse_args()
     known, listed = results(), faults()
@@ -222,6 +226,9 @@ def main():
     proven = set()
     chosen = [fault for fault in listed if not skipped(fault)
               and all(word in f"{fault.crate} {fault.sentence}" for word in asked.words)]
+    if asked.sample:
+        drawn = random.Random(1).sample(listed, asked.sample)
+        chosen = [fault for fault in drawn if fault in chosen]
     for number, fault in enumerate(chosen, 1):
         began, passed, by = time.monotonic(), [], ""
         fault.plant(TREE)

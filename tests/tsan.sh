@@ -24,7 +24,7 @@ library() {
   (cd "$tree" && cargo build --quiet --release --locked -p dlpack_rs_cdylib --target "$host")
   cp "$out/target/$host/release/libdlpack_rs.so" "$out/lib/"
   ln -sf libdlpack_rs.so "$out/lib/$(crates/cdylib/soname.sh)"
-  nm -D "$out/lib/libdlpack_rs.so" | grep -q ' U __tsan_write' # else nothing would be found
+  nm -D "$out/lib/libdlpack_rs.so" | grep -c ' U __tsan_write' # else nothing would be found
 }
 programs() {
   local name
