@@ -20,7 +20,7 @@ unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH PYTHONSAFEPATH
 
 .DEFAULT_GOAL = help
 .PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
-	test-long soak sanitize miri coverage mutants faults wheel conform interop adopt-numpy adopt-nanobind \
+	test-long soak sanitize miri coverage mutants faults trust wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
 	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
 
@@ -157,6 +157,10 @@ coverage: build  ## which lines the C and Python tests run; writes target/covera
 
 mutants: setup  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"
 	$(PYTHON) -B tests/mutants.py $(MUTANTS)
+
+TRUST =
+trust: build  ## run all that docs/reliability.md says and can be run here; TRUST=sanitize: some of it
+	docs/reliability.py --run $(TRUST)
 
 FAULTS =
 faults: setup  ## plant one fault at a time: which step finds it? FAULTS="--part crates/gpu" (hours)

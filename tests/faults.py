@@ -157,7 +157,8 @@ def report(known, listed):
     ran = sum(every.values()) - every["not run"]
     if ran:
         print(f"of {ran} that were run: {every['check'] / ran:.0%} found by make check, "
-              f"{(every['check'] + every['test']) / ran:.0%} by make test")
+              f"{(every['check'] + every['test']) / ran:.0%} by make test, "
+              f"{every['open'] / ran:.0%} open")
     print(f"{every['check'] + every['test']} passed, {every['missed']} failed")
     return every["missed"]
 

@@ -50,7 +50,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
     wheel | packages) echo "rust $c readelf:binutils $cmake $venv" ;;
     test-pythons) echo "rust $c dpkg:dpkg $venv" ;;
     mutants) echo "rust $c $python:python3 patch:patch" ;;
-    faults) goal_needs test ;;
+    faults | trust) goal_needs test ;;
     fuzz | fuzz-long) echo "rust $c g++:g++ $python:python3" ;;
     test-avx512) echo "rust $c" ;;
   esac
