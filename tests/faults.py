@@ -55,6 +55,9 @@ PARTS = {"crates/gpu": [GPU], "crates/device": [GPU, C], "crates/python": [PYTHO
 ANY = [C, "cargo test --locked --no-fail-fast --lib --test views --test pieces", PYTHON]
 
 
+GOALS = ("check", "test", "open", "missed", "not run")
+
+
 class Fault:
     def __init__(self, crate, sentence):
         self.crate, self.sentence, self.edits = crate, sentence, []
@@ -86,7 +89,7 @@ class Fault:
 
 
 def faults():
-    """A line "[crate]", then sentences, each with lines "- OLD" and "+ NEW" of one or more edits."""
+    """Of lines "[crate]", sentences, each with "- OLD" and "+ NEW" of one or more edits."""
     crate, found = None, []
     for line in FAULTS.read_text().splitlines():
         if line.startswith("["):
@@ -118,8 +121,8 @@ def run(command, environment=None):
 
 def steps(goal):
     """The steps of a goal of the Makefile."""
-    said = subprocess.run(["make", "-n", goal], cwd=ROOT, capture_output=True, text=True, check=True)
-    return shlex.split(said.stdout.rsplit("tests/steps.py", 1)[1])
+    said = subprocess.check_output(["make", "-n", goal], cwd=ROOT, text=True)
+    return shlex.split(said.rsplit("tests/steps.py", 1)[1])
 
 
 def short(command):
@@ -135,7 +138,7 @@ def results():
 
 
 def keep(known, listed):
-    head = "# sentence, date, commit, found by (goal: step), steps that did not find it; tests/faults.py\n"
+    head = "# sentence, date, commit, found by (goal: step), steps that did not find it\n"
     rows = ("\t".join([fault.sentence, *known[fault.sentence]]) + "\n" for fault in listed
             if fault.sentence in known)
     RESULTS.write_text(head + "".join(rows))
@@ -147,10 +150,9 @@ def report(known, listed):
     for fault in listed:
         goal = known.get(fault.sentence, ["", "", "not run"])[2].split(":")[0]
         for name in (fault.crate, "all"):
-            row = rows.setdefault(name, dict.fromkeys(("check", "test", "open", "missed", "not run"), 0))
-            row[goal] += 1
+            rows.setdefault(name, dict.fromkeys(GOALS, 0))[goal] += 1
     rows["all"] = rows.pop("all")
-    print(f"{'':16}{'check':>8}{'test':>8}{'open':>8}{'missed':>8}{'not run':>8}")
+    print(f"{'':16}" + "".join(f"{goal:>8}" for goal in GOALS))
     for name, row in rows.items():
         print(f"{name:16}" + "".join(f"{count:8}" for count in row.values()))
     every = rows["all"]

@@ -9,8 +9,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 out=$target_dir/tsan
 tree=$out/tree
 mkdir -p "$out/lib"
-if ! echo 'int main(void) { return 0; }' | gcc -fsanitize=thread -x c - -o "$out/none" 2>/dev/null ||
-  ! "$out/none"; then
+if ! { echo 'int main(void) { return 0; }' |
+  gcc -fsanitize=thread -x c - -o "$out/none" 2>/dev/null && "$out/none"; }; then
   echo "tsan: not run, because gcc's ThreadSanitizer (package libtsan2) does not work here"
   exit
 fi
