@@ -114,9 +114,11 @@ def run(command, environment=None):
         output, _ = child.communicate(timeout=SECONDS)
         return child.returncode, output
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
         return 124, "too long"
+    finally:
+        if child.returncode is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
 
 
 def steps(goal):
@@ -181,6 +183,7 @@ def main():
         print(*fault.plant(asked.plant))
         sys.exit()
     os.nice(5)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not (TREE / ".git").exists():
         subprocess.run(["git", "clone", "-q", ROOT, TREE], check=True)
     # As committed here, which a former run may not have had; what was built stays.
