@@ -21,6 +21,7 @@ prints the file. The last line is `N passed, N failed`: found, and missed by all
 
 import argparse
 import datetime
+import fcntl
 import os
 import random
 import re
@@ -186,6 +187,8 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not (TREE / ".git").exists():
         subprocess.run(["git", "clone", "-q", ROOT, TREE], check=True)
+    lock = (TREE / ".git/faults.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # one run at a time
     # As committed here, which a former run may not have had; what was built stays.
     clean = "git checkout -q . && git clean -qfd"
     if run(f"git fetch -q && git checkout -q --detach {commit('HEAD')} && {clean}")[0]:
