@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Plants one fault at a time: which step of the tests finds it?
 
-    faults.py [--shipped] [--check | --part] [--again] [--sample N] [--report] [WORD...]
+    faults.py [--shipped] [--check | --part] [--again] [--but STEP] [--sample N] [--report]
+              [WORD...]
     faults.py --plant TREE SENTENCE
 
 tests/faults/faults.txt has the faults, each a sentence and the lines that it changes, which have to
@@ -11,8 +12,8 @@ cannot be planted, or does not build, ends the run. Then run the steps of `make 
 or crate.
 
 --check: only the steps of `make check`; --part: of `make test`, only the part that is likely to
-find a fault of that crate (PARTS), in minutes rather than hours. What these do not find is "open".
-The library is built without link-time optimization, and steps that judge the file are left out, but
+find a fault of that crate (PARTS), in minutes rather than hours; --but: without the steps that have
+this word. What these do not find is "open". The library is built without link-time optimization, and steps that judge the file are left out, but
 with --shipped. Faults that have another result than "open" are left out without --again; --sample
 draws N of all at random, the same ones each time. The results are kept in tests/faults/results.txt;
 --report prints the rates of all of them, and runs nothing; --plant only plants one, in TREE, and
@@ -174,6 +175,7 @@ def main():
         parse.add_argument(f"--{name}", action="store_true")
     parse.add_argument("--plant", type=Path)
     parse.add_argument("--sample", type=int)
+    parse.add_argument("--but", default="no step")
     parse.add_argument("words", nargs="*")
     asked = parse.parse_args()
     known, listed = results(), faults()
@@ -204,7 +206,8 @@ def main():
         environment |= {"PATH": f"{wrappers}:{os.environ['PATH']}", "CCACHE_NOHASHDIR": "1"}
 
     def wanted(command):
-        return asked.shipped or not any(word in command for word in OF_THE_FILE)
+        left_out = [asked.but, *(OF_THE_FILE if not asked.shipped else ())]
+        return not any(word in command for word in left_out)
 
     def stages(fault):
         """Those of `make check`, the quickest first; of `make test`."""
