@@ -115,7 +115,8 @@ CHECKS = \
 	  NO_VALGRIND=1 NO_LAWS=1 c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
-	"$(PYTHON) -B tests/python/quick.py"
+	"$(PYTHON) -B tests/python/quick.py" \
+	"FACES=cuda FAULTS_STEP=127 NO_VALGRIND=1 c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)"
 
 check: build  ## what is quickest to tell that something is wrong
 	@exec tests/steps.py $(CHECKS)
