@@ -12,8 +12,7 @@ cannot be planted, or does not build, ends the run. Then run the steps of `make 
 or crate.
 
 --check: only the steps of `make check`; --part: of `make test`, only the part that is likely to
-find a fault of that crate (PARTS), in minutes rather than hours; --but: without the steps that have
-this word. What these do not find is "open". The library is built without link-time optimization,
+find a fault of that crate (PARTS), in minutes rather than hours; --but: without the steps that match. What these do not find is "open". The library is built without link-time optimization,
 and steps that judge the file are left out, but with --shipped. Faults that have another result than
 "open" are left out without --again; --sample draws N of all at random, the same ones each time. The
 results are kept in tests/faults/results.txt; --report prints the rates of all of them, and runs
@@ -208,7 +207,7 @@ def main():
 
     def wanted(command):
         left_out = [asked.but, *(OF_THE_FILE if not asked.shipped else ())]
-        return not any(word in command for word in left_out)
+        return not any(re.search(word, command) for word in left_out)
 
     def stages(fault):
         """Those of `make check`, the quickest first; of `make test`."""
