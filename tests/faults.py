@@ -12,8 +12,9 @@ cannot be planted, or does not build, ends the run. Then run the steps of `make 
 or crate.
 
 --check: only the steps of `make check`; --part: of `make test`, only the part that is likely to
-find a fault of that crate (PARTS), in minutes rather than hours; --but: without the steps that match. What these do not find is "open". The library is built without link-time optimization,
-and steps that judge the file are left out, but with --shipped. Faults that have another result than
+find a fault of that crate (PARTS), in minutes rather than hours; --but: without the steps that
+match. What these do not find is "open". The library is built without link-time optimization, and
+steps that judge the file are left out, but with --shipped. Faults that have another result than
 "open" are left out without --again; --sample draws N of all at random, the same ones each time. The
 results are kept in tests/faults/results.txt; --report prints the rates of all of them, and runs
 nothing; --plant only plants one, in TREE, and prints the file. The last line is `N passed, N
