@@ -20,7 +20,7 @@ unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH PYTHONSAFEPATH
 
 .DEFAULT_GOAL = help
 .PHONY: help setup build install install-build uninstall packages release demo check lint docs test test-clean \
-	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
+	test-long soak sanitize miri coverage mutants faults trust wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
 	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
 
@@ -93,6 +93,7 @@ TESTS = \
 	"tests/lint.sh" \
 	"c_tests/consumers.sh" \
 	"tests/gpu/kernels.sh" \
+	"tests/tsan.sh" \
 	"tests/interop/run.py --fast" \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
@@ -111,13 +112,15 @@ STEPS =
 # What tells the most in the least time: house rules, units, pointers and errors, the file's laws.
 CHECKS = \
 	"cargo fmt --all --check && echo 1 passed, 0 failed" \
-	"cargo test --locked --no-fail-fast $(addprefix --test ,house print names plain packed cast \
-	  overlap saturation fuzz_seeds)" \
-	"ONLY='catalogue sweep test_error test_copy test_pairs test_share test_validate test_view \
-	  test_workers' \
+	"cargo test --locked --no-fail-fast $(addprefix -p dlpack_,rs core kernels) --lib \
+	  $(addprefix --test ,house print names plain packed cast overlap saturation fuzz_seeds)" \
+	"ONLY='catalogue sweep test_device_faults test_error test_copy test_pairs \
+	  test_share test_validate test_view test_workers' \
 	  NO_VALGRIND=1 NO_LAWS=1 c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)"
+	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
+	"$(PYTHON) -B tests/python/quick.py" \
+	"FACES=cuda FAULTS_STEP=127 NO_VALGRIND=1 c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)"
 
 check: build  ## what is quickest to tell that something is wrong
 	@exec tests/steps.py $(CHECKS)
@@ -158,6 +161,14 @@ coverage: build  ## which lines the C and Python tests run; writes target/covera
 
 mutants: setup  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"
 	$(PYTHON) -B tests/mutants.py $(MUTANTS)
+
+TRUST =
+trust: build  ## run all that docs/reliability.md says and can be run here; TRUST=sanitize: some of it
+	docs/reliability.py --run $(TRUST)
+
+FAULTS =
+faults: setup  ## plant one fault at a time: which step finds it? FAULTS="--part crates/gpu" (hours)
+	$(PYTHON) -B tests/faults.py $(FAULTS)
 
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
 	examples/oneapi/run.sh $(INCLUDE) $(LIB)

@@ -59,6 +59,9 @@ run_once="test_elements test_engine test_platform test_racing"
 is_c_only() { case " $c_only " in *" $1 "*) ;; *) return 1 ;; esac; }
 is_run_once() { case " $run_once " in *" $1 "*) ;; *) return 1 ;; esac; }
 
+# Whether it is one of the programs, or linked to one.
+is_needed() { case " $programs harness lifecycle " in *" $1 "* | *" ${1%%_*} "*) ;; *) return 1 ;; esac; }
+
 # build COMPILER STANDARD LANGUAGE: all programs into $work/COMPILER-STANDARD/
 build() {
     out=$1-$2
@@ -69,6 +72,7 @@ build() {
         name=$(basename "$source" .c)
         [ "$name" = inject ] && continue
         [ "$3" = c++ ] && is_c_only "$name" && continue
+        is_needed "$name" || continue
         echo "$1 -x $3 -c -g -O1 -std=$2 $warnings -Iinclude -Ic_tests $source -o $out/$name.o"
     done | xargs -P "$jobs" -I{} sh -c '{}' || return 1
     for name in $programs; do

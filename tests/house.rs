@@ -397,4 +397,25 @@ fn no_circle_of_more_than_two_files() {
     }
     assert!(seen > 10, "{seen} files in a circle of two: are paths read?");
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+
+/// Numbers of the product's sources that may only become better. `BLESS=1` writes a better one.
+#[test]
+fn ratchets_do_not_go_back() {
+    let texts: Vec<String> = product().iter().map(|f| fs::read_to_string(f).unwrap()).collect();
+    let blocks: usize = texts.iter().map(|text| text.matches("unsafe {").count()).sum();
+    let forbid = texts.iter().filter(|text| text.contains("\n#![forbid(unsafe_code)]")).count();
+    let file = root().join("tests/ratchets.txt");
+    let before = fs::read_to_string(&file).unwrap();
+    let number = |name: &str| -> usize {
+        let line = before.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse().unwrap()
+    };
+    assert!(blocks <= number("unsafe blocks"), "{blocks} unsafe blocks, before {before}");
+    assert!(forbid >= number("files that forbid unsafe code"), "{forbid} forbid it: {before}");
+    let now = format!("unsafe blocks {blocks}\nfiles that forbid unsafe code {forbid}\n");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, &now).unwrap();
+    }
+    let now_there = fs::read_to_string(file).unwrap();
+    assert_eq!(now_there, now, "better than before: BLESS=1 cargo test --test house");
 }

@@ -23,6 +23,7 @@ absent() { # absent NAME PACKAGE
 if cargo fmt --version >/dev/null 2>&1; then
   row "rustfmt" cargo fmt --all --check
   row "rustfmt, fuzz targets" in_fuzz cargo fmt --check
+  row "rustfmt, models" rustfmt --check --edition 2024 tests/loom/build.rs tests/loom/lib.rs
 else
   absent rustfmt "rustfmt or rustfmt-web"
 fi

@@ -7,7 +7,7 @@ CDPATH='' cd "$(dirname "$0")/.." || exit 2
 cargo=${CARGO:-cargo}
 if ! "$cargo" +nightly miri --version >/dev/null 2>&1; then
     echo "miri: not run: cargo +nightly miri does not answer"
-    exit 0
+    exit 1
 fi
 failed=0
 for model in "" -Zmiri-tree-borrows; do

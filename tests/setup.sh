@@ -54,6 +54,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
         "x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64" ;;
     test-pythons) echo "rust $c dpkg:dpkg $venv" ;;
     mutants) echo "rust $c $python:python3 patch:patch" ;;
+    faults | trust) goal_needs test ;;
     fuzz | fuzz-long) echo "rust $c g++:g++ $python:python3" ;;
     test-avx512) echo "rust $c" ;;
   esac

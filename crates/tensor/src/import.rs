@@ -3,11 +3,10 @@
 
 use crate::abi::*;
 use crate::copy::{
-    CopyPolicy, Job, Made, Options, Wanted, begin_clone, check_pointer, host_read, is_handle,
-    made_here,
+    CopyPolicy, Job, Made, Options, Wanted, begin_clone, check_pointer, host_read, made_here,
 };
 use crate::device_type::{self, CPU};
-use crate::error::{Error, Field::*, NOBODY, Of, Result, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::ALIGN_BYTES;
 use crate::tensor::block::Block;
@@ -89,25 +88,10 @@ pub unsafe fn import_read(
         import.limits.check(src, import.device)?;
         let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;
         if copied {
-            check_copy(taken, import).inspect_err(|_| share::release(taken))?;
             share::release(tensor);
         }
         Ok(taken)
     }
-}
-
-/// Rejects memory of a backend that is less aligned than requested.
-///
-/// # Safety
-/// `copy` is live.
-unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
-    if import.align_bytes <= 1 {
-        return Ok(());
-    }
-    let mut made = Snapshot::new();
-    // SAFETY: `copy` is a live tensor.
-    unsafe { made.read_managed(copy.as_ptr(), Rules::RAW)? };
-    if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
 
 /// Imports any tensor within rules and limits: itself if it is ours, else boxed.
