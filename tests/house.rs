@@ -397,6 +397,7 @@ fn no_circle_of_more_than_two_files() {
     }
     assert!(seen > 10, "{seen} files in a circle of two: are paths read?");
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+}
 
 /// Numbers of the product's sources that may only become better. `BLESS=1` writes a better one.
 #[test]
