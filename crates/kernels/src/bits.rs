@@ -61,6 +61,19 @@ pub struct Runs {
     pub ahead: isize,
 }
 
+impl Runs {
+    /// Items of `width` bits, from one address to another; strides in bits.
+    #[inline(always)]
+    pub fn new(
+        (src, by_src): (Bit, i64),
+        (dst, by_dst): (Bit, i64),
+        n: usize,
+        width: usize,
+    ) -> Runs {
+        Runs { src, dst, n, by_src, by_dst, width, slot: width, stream: false, ahead: 0 }
+    }
+}
+
 /// Rows of contiguous elements of 1 to 8 bits, and of bytes that hold one each.
 #[derive(Clone, Copy)]
 pub struct Packed {

@@ -163,8 +163,7 @@ impl<'a> Cursor<'a> {
                 _ => (tile, own, 8 * nbytes as i64, by, width),
             };
             let row = row as usize;
-            let runs =
-                Runs { src, dst, n: row, by_src, by_dst, width, slot, stream: false, ahead: 0 };
+            let runs = Runs { slot, ..Runs::new((src, by_src), (dst, by_dst), row, width) };
             // SAFETY: the row's numbers are readable, or writable; `dense` holds, or has room for,
             // as many.
             unsafe {

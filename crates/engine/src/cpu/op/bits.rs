@@ -68,8 +68,7 @@ unsafe fn runs(nest: &Nest, width: usize, slot: usize) {
     let Dim { n, src: by_src, dst: by_dst } = nest.dim(last);
     nest.walk(only(last), &mut |src, dst| {
         let (src, dst) = (source(nest).by(src), destination(nest).by(dst));
-        let runs =
-            Runs { src, dst, n: n as usize, by_src, by_dst, width, slot, stream: false, ahead: 0 };
+        let runs = Runs { slot, ..Runs::new((src, by_src), (dst, by_dst), n as usize, width) };
         // SAFETY: items of the nest, readable in the source and writable in the destination.
         unsafe { (kernels().bits)(&Bits::Copy(runs)) }
     });
@@ -262,29 +261,11 @@ impl<'a> Blocks<'a> {
         loop {
             self.side(0, self.width as i64, &mut src);
             self.side(1, self.slot as i64, &mut dst);
-            // The bytes in between are copied in their order, backwards if the source stride is
-            // negative.
             let mut plan = Plan::new(from, to, Item::Bytes(1));
-            let mut moves = false;
-            for axis in self.axes.iter().filter(|axis| axis.n > 1) {
-                let [mut src, dst] = axis.bytes;
-                if axis.dim.src < 0 {
-                    plan.src = plan.src.wrapping_offset((src * (axis.n - 1)) as isize);
-                    src = -src;
-                }
-                moves |= src != dst;
-                plan.push(Dim { n: axis.n, src, dst });
-            }
-            plan.simplify();
+            let moves = self.between(&mut plan);
             let between = Nest::new(&plan);
             loop {
-                let (mut src_at, mut dst_at) = (source(self.nest), destination(self.nest));
-                for axis in self.axes.iter() {
-                    let back = axis.dim.src < 0;
-                    let turn = axis.at + if back { axis.n - 1 } else { 0 };
-                    src_at = src_at.by(turn.wrapping_mul(axis.dim.src));
-                    dst_at = dst_at.by(axis.at.wrapping_mul(axis.dim.dst));
-                }
+                let [src_at, dst_at] = self.place();
                 // SAFETY: the block's elements are readable or writable, and both buffers have room
                 // for all of them.
                 unsafe {
@@ -304,6 +285,34 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Fills the plan by which the bytes of a block are copied to the other buffer, backwards if
+    /// the source stride is negative; false if they are in the order of the destination already.
+    fn between(&self, plan: &mut Plan) -> bool {
+        let mut moves = false;
+        for axis in self.axes.iter().filter(|axis| axis.n > 1) {
+            let [mut src, dst] = axis.bytes;
+            if axis.dim.src < 0 {
+                plan.src = plan.src.wrapping_offset((src * (axis.n - 1)) as isize);
+                src = -src;
+            }
+            moves |= src != dst;
+            plan.push(Dim { n: axis.n, src, dst });
+        }
+        plan.simplify();
+        moves
+    }
+
+    /// The first bits of this block in the source and in the destination.
+    fn place(&self) -> [Bit; 2] {
+        let (mut src, mut dst) = (source(self.nest), destination(self.nest));
+        for axis in self.axes.iter() {
+            let turn = axis.at + if axis.dim.src < 0 { axis.n - 1 } else { 0 };
+            src = src.by(turn.wrapping_mul(axis.dim.src));
+            dst = dst.by(axis.at.wrapping_mul(axis.dim.dst));
+        }
+        [src, dst]
+    }
+
     /// Unpacks a block's rows.
     unsafe fn load(&self, side: &Side, at: Bit, space: Space) {
         let (&Blocks { width, .. }, &Side { n, by, .. }) = (self, side);
@@ -311,31 +320,20 @@ impl<'a> Blocks<'a> {
         let (by_row, run) = (packed.by_row, (n - 1) * packed.field + width);
         let dense = (width as i64..=8).contains(&by);
         let direct = by < 8 && self.beyond(by);
-        let stream = false;
         // SAFETY: the block's rows are readable at `at`, and the space has room for them.
         unsafe {
             side.each(dense, &mut |bits, place, row| {
                 let (src, rows) = (at.by(bits), row.n as usize);
                 if !dense {
-                    let (dst, by_src, by_dst) = (Bit { base: space.bytes, bit: place }, by, 8);
-                    Bits::Copy(Runs {
-                        src,
-                        dst,
-                        n,
-                        by_src,
-                        by_dst,
-                        width,
-                        slot: 8,
-                        stream,
-                        ahead: 0,
-                    })
+                    let dst = Bit { base: space.bytes, bit: place };
+                    Bits::Copy(Runs { slot: 8, ..Runs::new((src, by), (dst, 8), n, width) })
                 } else if direct {
                     let (bytes, by_row) = (space.bytes.wrapping_add(place as usize / 8), row.src);
                     Bits::Unpack(Packed { packed: src, by_row, bytes, rows, ahead, ..packed })
                 } else {
-                    let (dst, by_src, by_dst) = (packed.part(place, rows).packed, row.src, by_row);
-                    let (n, width, slot) = (rows, run, run);
-                    Bits::Copy(Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead })
+                    let dst = packed.part(place, rows).packed;
+                    let runs = Runs::new((src, row.src), (dst, by_row), rows, run);
+                    Bits::Copy(Runs { ahead, ..runs })
                 }
             });
             if dense && !direct {
@@ -347,7 +345,7 @@ impl<'a> Blocks<'a> {
     /// Packs a block's rows.
     unsafe fn store(&self, side: &Side, at: Bit, space: Space) {
         let (&Blocks { width, slot, .. }, &Side { n, by, .. }) = (self, side);
-        let (ahead, packed) = (0, side.packed(space, width));
+        let packed = side.packed(space, width);
         let dense = by == slot as i64 && slot <= 8;
         // SAFETY: the block's rows are writable at `at`, and the space holds them.
         unsafe {
@@ -355,15 +353,12 @@ impl<'a> Blocks<'a> {
                 let dst = at.by(bits);
                 if dense {
                     let packed = packed.part(place, row.n as usize);
-                    let (src, by_src, by_dst) = (packed.packed, packed.by_row, row.src);
-                    let (run, stream) = (n * slot, self.reach.stream_scattered);
-                    let (n, width, slot) = (packed.rows, run, run);
-                    let runs = Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead };
-                    Bits::Pack(packed, runs)
+                    let src = (packed.packed, packed.by_row);
+                    let runs = Runs::new(src, (dst, row.src), packed.rows, n * slot);
+                    Bits::Pack(packed, Runs { stream: self.reach.stream_scattered, ..runs })
                 } else {
-                    let (src, by_src, by_dst) = (Bit { base: space.bytes, bit: place }, 8, by);
-                    let stream = false;
-                    Bits::Copy(Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead })
+                    let src = Bit { base: space.bytes, bit: place };
+                    Bits::Copy(Runs { slot, ..Runs::new((src, 8), (dst, by), n, width) })
                 }
             });
         }
