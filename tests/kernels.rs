@@ -817,37 +817,40 @@ fn strides_beyond_32_bits_and_more_elements_than_a_launch_has() {
     }
 }
 
-/// The first blocks of the largest grid work on the first units and, in their second turn, on those
-/// after the last block's. A unit is an image here, and no other is in memory.
+/// The first blocks of the largest grid work on the first units and, in later turns, on those after
+/// the last block's. An image is a unit here, or four; no others are in memory.
 #[test]
 fn more_work_than_a_grid_has_blocks() {
-    const BLOCKS: i64 = 3;
+    const BLOCKS: i64 = 4;
     let mut random = Random(0xb10c_0000_0000_0001);
-    for (size, inner) in [
-        (4, vec![(1024, 8, 4)]),
-        (16, vec![(1024, 32, 16)]),
-        (1, vec![(2048, 2, 1)]),
-        (8, vec![(64, 8, 264), (32, 520, 8)]),
-        (1, vec![(3, 1, 128), (100, 3, 1)]),
-        (2, vec![(100, 2, 6), (3, 256, 2)]),
+    for (size, turns, units, inner) in [
+        (4, 4, 1, vec![(256, 8, 4)]),
+        (16, 4, 1, vec![(256, 32, 16)]),
+        (2, 2, 1, vec![(512, 4, 2)]),
+        (8, 1, 4, vec![(33, 8, 528), (65, 272, 8)]),
+        (1, 1, 1, vec![(3, 1, 160), (150, 3, 1)]),
+        (2, 1, 1, vec![(150, 2, 6), (3, 320, 2)]),
     ] {
         let extent = |step: fn(&(i64, i64, i64)) -> i64| {
             (inner.iter().map(|d| (d.0 - 1) * step(d)).sum::<i64>() + size + 95) / 32 * 32
         };
         let (src, dst) = (extent(|d| d.1), extent(|d| d.2));
-        let images: Vec<_> = (0..BLOCKS).chain((1 << 16)..(1 << 16) + BLOCKS).collect();
+        let first = |turn: i64| (turn << 16) / units;
+        let images: Vec<_> =
+            (0..=turns).flat_map(|turn| first(turn)..first(turn) + BLOCKS / units).collect();
         let mut filled = |n: i64| {
             let mut bytes = vec![0; n as usize];
             random.fill(&mut bytes);
             bytes
         };
-        let pieces = images.iter().flat_map(|&i| {
-            [(SRC + (i * src) as u64, filled(src)), (DST + (i * dst) as u64, filled(dst))]
-        });
-        let mut memory = Far(pieces.collect());
-        let mut dims = vec![((1 << 16) + BLOCKS, src, dst)];
+        let mut pieces = vec![];
+        for (base, step) in [(SRC, src), (DST, dst)] {
+            pieces.extend(images.iter().map(|&i| (base + (i * step) as u64, filled(step))));
+        }
+        let mut memory = Far(pieces);
+        let mut dims = vec![(first(turns) + BLOCKS / units, src, dst)];
         dims.extend(&inner);
-        assert_eq!(memory.run(&dims, size, 0, BLOCKS as u32), 1);
+        assert_eq!(memory.run(&dims, size, 0, BLOCKS as u32), 1, "{dims:?}");
         let none = (1, 0, 0);
         let (outer, last) = (if inner.len() > 1 { inner[0] } else { none }, inner[inner.len() - 1]);
         for (i, a, b) in images
