@@ -5,6 +5,10 @@
 use dlpack_rs::overlap::{Strided, Verdict, pair_overlap, self_overlap};
 use std::collections::HashSet;
 
+#[path = "lib/random.rs"]
+mod random;
+use random::Random;
+
 /// A base far enough from 0 that a small world's mask has no negative bit.
 const HOME: i128 = 40;
 
@@ -70,30 +74,6 @@ fn any_common(a: &Strided, b: &Strided) -> bool {
     units(b).any(|unit| seen.contains(&unit))
 }
 
-/// splitmix64
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn within(&mut self, low: i64, high: i64) -> i64 {
-        low + (self.next() % (high - low + 1) as u64) as i64
-    }
-
-    fn many(&mut self, count: usize, low: i64, high: i64) -> Vec<i64> {
-        (0..count).map(|_| self.within(low, high)).collect()
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.within(0, from.len() as i64 - 1) as usize]
-    }
-}
-
 #[test]
 fn self_overlap_matches_brute_force() {
     let reach = if long() { 6 } else { 4 };
@@ -154,9 +134,9 @@ fn random_layouts_agree_with_the_units_themselves() {
     let (mut self_shared, mut pair_shared) = (0, 0);
     for round in 0..rounds {
         let ranks = (random.within(1, 4) as usize, random.within(1, 4) as usize);
-        let reach = random.pick(&[8, 40, 40, 200]);
+        let reach = random.one_of(&[8, 40, 40, 200]);
         let shapes = (random.many(ranks.0, 1, 5), random.many(ranks.1, 1, 5));
-        let items = (random.pick(&[1, 2, 4, 8]), random.pick(&[1, 2, 3, 4, 16]));
+        let items = (random.one_of(&[1, 2, 4, 8]), random.one_of(&[1, 2, 3, 4, 16]));
         // Every second round all strides share a factor, as those of real tensors do.
         let factor = if round % 2 == 0 { 1 } else { random.within(2, 8) };
         let mut strides = |rank| -> Vec<i64> {
@@ -189,8 +169,8 @@ fn long_progressions_agree_with_the_units_themselves() {
         let mut side = |most: i64| {
             let rank = random.within(1, 2) as usize;
             let shape = random.many(rank, 1, if rank == 1 { most } else { 24 });
-            let reach = random.pick(&[30, 300, 3000]);
-            (shape, random.many(rank, -reach, reach), random.pick(&[1, 1, 2, 5]))
+            let reach = random.one_of(&[30, 300, 3000]);
+            (shape, random.many(rank, -reach, reach), random.one_of(&[1, 1, 2, 5]))
         };
         let (a, b) = (side(400), side(60));
         let a = layout(0, &a.0, &a.1, a.2);
@@ -297,11 +277,11 @@ fn huge_strides_never_give_a_wrong_answer() {
     for _ in 0..rounds {
         let rank = random.within(0, 4) as usize;
         let shape = random.many(rank, 1, 3);
-        let strides: Vec<i64> = (0..rank).map(|_| random.pick(&wild)).collect();
-        let other: Vec<i64> = (0..rank).map(|_| random.pick(&wild)).collect();
-        let a = layout(0, &shape, &strides, random.pick(&[1, 2, 4]));
-        let base = i128::from(random.pick(&wild)) + i128::from(random.pick(&wild));
-        let b = layout(base, &shape, &other, random.pick(&[1, 3, 8]));
+        let strides: Vec<i64> = (0..rank).map(|_| random.one_of(&wild)).collect();
+        let other: Vec<i64> = (0..rank).map(|_| random.one_of(&wild)).collect();
+        let a = layout(0, &shape, &strides, random.one_of(&[1, 2, 4]));
+        let base = i128::from(random.one_of(&wild)) + i128::from(random.one_of(&wild));
+        let b = layout(base, &shape, &other, random.one_of(&[1, 3, 8]));
         for (answer, truth) in
             [(self_overlap(&a), any_twice(&a)), (pair_overlap(&a, &b), any_common(&a, &b))]
         {
@@ -322,11 +302,11 @@ fn random_input_does_not_panic() {
     for _ in 0..60_000 {
         let mut side = || {
             let rank = random.within(0, 5) as usize;
-            let shape: Vec<i64> = (0..rank).map(|_| random.pick(&wild)).collect();
+            let shape: Vec<i64> = (0..rank).map(|_| random.one_of(&wild)).collect();
             // Now and then one stride too many.
             let count = rank + usize::from(random.within(0, 7) == 0);
-            let strides: Vec<i64> = (0..count).map(|_| random.pick(&wild)).collect();
-            (shape, strides, random.pick(&bases), random.pick(&bases))
+            let strides: Vec<i64> = (0..count).map(|_| random.one_of(&wild)).collect();
+            (shape, strides, random.one_of(&bases), random.one_of(&bases))
         };
         let (a, b) = (side(), side());
         let (a, b) = (layout(a.2, &a.0, &a.1, a.3), layout(b.2, &b.0, &b.1, b.3));

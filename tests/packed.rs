@@ -8,6 +8,9 @@ use dlpack_rs::gpu::packed::unpack;
 #[allow(dead_code)] // its `main`
 #[path = "../crates/gpu/src/packed/pack.rs"]
 mod pack;
+#[path = "lib/random.rs"]
+mod random;
+use random::Random;
 
 fn there_and_back(text: &[u8]) -> usize {
     let packed = pack::pack(text);
@@ -20,11 +23,8 @@ fn there_and_back(text: &[u8]) -> usize {
 
 #[test]
 fn texts_round_trip() {
-    let mut state = 1u64;
-    let mut chance = |below: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % below
-    };
+    let mut random = Random(1);
+    let mut chance = |below| random.below(below);
     for nbytes in (0..300).chain([1000, 65_535, 65_536, 65_537, 70_000]) {
         there_and_back(&vec![b'a'; nbytes]);
         for letters in [2, 3, 256] {

@@ -6,6 +6,10 @@ use std::ptr::{without_provenance, without_provenance_mut};
 use dlpack_rs::pieces::Pieces;
 use dlpack_rs::plan::{Dim, Item, Plan};
 
+#[path = "lib/random.rs"]
+mod random;
+use random::Random;
+
 /// Adds the bytes of a plan: the destination offset and source offset of each.
 fn bytes_of(plan: &Plan, into: &mut BTreeMap<usize, Vec<usize>>) {
     let Item::Bytes(nbytes) = plan.item else { unreachable!() };
@@ -23,11 +27,8 @@ fn bytes_of(plan: &Plan, into: &mut BTreeMap<usize, Vec<usize>>) {
 
 #[test]
 fn pieces_cover_the_plan_once() {
-    let mut state = 1u64;
-    let mut chance = |below: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % below
-    };
+    let mut random = Random(1);
+    let mut chance = |below| random.below(below);
     let mut several = 0;
     for _ in 0..3000 {
         let src = without_provenance(1 << 40);

@@ -3,6 +3,10 @@ use std::alloc::{Layout, alloc_zeroed};
 
 use dlpack_rs::plan::{Dim, Item, Plan};
 
+#[path = "../lib/random.rs"]
+mod random;
+pub use random::Random;
+
 const PAGE: usize = 4096;
 
 /// Carries out a plan.
@@ -31,31 +35,6 @@ pub unsafe fn without(sides: [&Closed; 2], work: impl FnOnce()) {
         sides.iter().for_each(|side| side.protect(libc::PROT_NONE));
         work();
         sides.iter().for_each(|side| side.protect(libc::PROT_READ | libc::PROT_WRITE));
-    }
-}
-
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub fn one_of<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-
-    pub fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(6) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
     }
 }
 

@@ -4,6 +4,8 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // all: the C API with live tensors of this file
 
 mod model;
+#[path = "../lib/random.rs"]
+mod random;
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -15,6 +17,7 @@ use dlpack_rs::dtype::slot_bits;
 use dlpack_rs::layout::Dims;
 use dlpack_rs::view::{ALL_AXES, Step, View};
 use model::Model;
+use random::Random;
 
 type Managed = *mut DLManagedTensorVersioned;
 
@@ -23,26 +26,6 @@ const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 const SUBBYTE: i32 = 216;
 const OFFSET: i32 = 211;
 const UNSUPPORTED: i32 = 501;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) % n as u64) as i64
-    }
-    fn range(&mut self, low: i64, high: i64) -> i64 {
-        low + self.below(high - low + 1)
-    }
-    fn odds(&mut self, one_in: i64) -> bool {
-        self.below(one_in) == 0
-    }
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as i64) as usize]
-    }
-}
 
 const fn dtype(code: u8, bits: u8, lanes: u16) -> DLDataType {
     DLDataType { code, bits, lanes }
@@ -65,12 +48,12 @@ const DTYPES: &[DLDataType] = &[
 
 /// A base over unmapped memory: views never access it.
 fn base(random: &mut Random) -> (Managed, Model, DLDataType, u64) {
-    let dtype = random.of(DTYPES);
+    let dtype = random.one_of(DTYPES);
     let ndim = random.below(5) as usize;
-    let flags = random.of(&[0, 0, 0, PADDED, READ_ONLY, DLPACK_FLAG_BITMASK_IS_COPIED]);
-    let mut shape: Vec<i64> = (0..ndim).map(|_| random.range(1, 5)).collect();
-    if ndim > 0 && random.odds(12) {
-        shape[random.below(ndim as i64) as usize] = 0;
+    let flags = random.one_of(&[0, 0, 0, PADDED, READ_ONLY, DLPACK_FLAG_BITMASK_IS_COPIED]);
+    let mut shape: Vec<i64> = (0..ndim).map(|_| random.within(1, 5)).collect();
+    if ndim > 0 && random.once_in(12) {
+        shape[random.below(ndim as u64) as usize] = 0;
     }
     let mut strides: Vec<i64> = vec![0; ndim];
     let mut step = 1;
@@ -82,22 +65,22 @@ fn base(random: &mut Random) -> (Managed, Model, DLDataType, u64) {
         match random.below(10) {
             0 => *stride = -*stride,
             1 => *stride *= 2,
-            2 => *stride = random.range(-3, 3),
+            2 => *stride = random.within(-3, 3),
             _ => {}
         }
     }
-    if ndim > 1 && random.odds(3) {
-        let (a, b) = (random.below(ndim as i64) as usize, random.below(ndim as i64) as usize);
+    if ndim > 1 && random.once_in(3) {
+        let (a, b) = (random.below(ndim as u64) as usize, random.below(ndim as u64) as usize);
         shape.swap(a, b);
         strides.swap(a, b);
     }
     for (extent, stride) in shape.iter().zip(&mut strides) {
-        if *extent == 1 && random.odds(8) {
-            *stride = random.of(&[i64::MIN, i64::MAX, 0]); // never used
+        if *extent == 1 && random.once_in(8) {
+            *stride = random.one_of(&[i64::MIN, i64::MAX, 0]); // never used
         }
     }
-    let device_type = random.of(&[1, 2, 8]); // CPU, CUDA, Metal
-    let byte_offset = random.of(&[0u64, 4, 4096]);
+    let device_type = random.one_of(&[1, 2, 8]); // CPU, CUDA, Metal
+    let byte_offset = random.one_of(&[0u64, 4, 4096]);
     let tensor = DLTensor {
         data: without_provenance_mut(1 << 20),
         device: DLDevice { device_type, device_id: 0 },
@@ -131,19 +114,19 @@ impl Given {
     fn new(random: &mut Random, model: &Model) -> Given {
         let ndim = model.shape.len() as i64;
         let axis = |random: &mut Random| match ndim {
-            0 => random.range(-1, 0) as i32,
-            _ if random.odds(25) => {
-                random.of(&[ndim as i32, -1 - ndim as i32, i32::MIN + 1, i32::MAX])
+            0 => random.within(-1, 0) as i32,
+            _ if random.once_in(25) => {
+                random.one_of(&[ndim as i32, -1 - ndim as i32, i32::MIN + 1, i32::MAX])
             }
-            _ => random.range(-ndim, ndim - 1) as i32,
+            _ => random.within(-ndim, ndim - 1) as i32,
         };
         let (first, other) = (axis(random), axis(random));
         let number = |random: &mut Random| match random.below(12) {
-            0 => random.of(&[i64::MIN, i64::MAX, i64::MIN + 1]),
-            _ => random.range(-6, 6),
+            0 => random.one_of(&[i64::MIN, i64::MAX, i64::MIN + 1]),
+            _ => random.within(-6, 6),
         };
         let numbers = [number(random), number(random), number(random)];
-        let kind = random.range(1, 17);
+        let kind = random.within(1, 17);
         let mut given = Given {
             kind,
             axis: first,
@@ -151,7 +134,7 @@ impl Given {
             numbers,
             shape: vec![],
             strides: vec![],
-            dtype: random.of(DTYPES),
+            dtype: random.one_of(DTYPES),
         };
         given.fill(random, model);
         given
@@ -161,47 +144,47 @@ impl Given {
         let ndim = model.shape.len();
         match self.kind {
             1 => {
-                self.shape = (0..random.below(4)).map(|_| random.range(0, 3)).collect();
-                self.strides = self.shape.iter().map(|_| random.range(-3, 4)).collect();
-                self.numbers[0] = random.range(-2, 4);
+                self.shape = (0..random.below(4)).map(|_| random.within(0, 3)).collect();
+                self.strides = self.shape.iter().map(|_| random.within(-3, 4)).collect();
+                self.numbers[0] = random.within(-2, 4);
             }
-            5 | 10 if random.odds(4) => self.axis = ALL_AXES,
-            3 | 4 if !random.odds(8) => {
+            5 | 10 if random.once_in(4) => self.axis = ALL_AXES,
+            3 | 4 if !random.once_in(8) => {
                 let dim = (self.axis as i64).rem_euclid(ndim.max(1) as i64) as usize;
                 let extent = model.shape.get(dim).copied().unwrap_or(0);
-                let at = random.range(0, (extent - 1).max(0));
-                let from_end = if random.odds(3) && extent > 0 { extent } else { 0 };
-                self.numbers = [at - from_end, random.range(0, (extent - at).max(0)), 0];
+                let at = random.within(0, (extent - 1).max(0));
+                let from_end = if random.once_in(3) && extent > 0 { extent } else { 0 };
+                self.numbers = [at - from_end, random.within(0, (extent - at).max(0)), 0];
             }
-            6 if random.odds(8) => self.numbers = [random.range(0, 6), 0, random.range(0, 3)],
-            6 => self.numbers = [random.range(1, 3), 0, random.range(1, 3)],
-            7 => self.numbers[0] = random.range(-4, 4),
+            6 if random.once_in(8) => self.numbers = [random.within(0, 6), 0, random.within(0, 3)],
+            6 => self.numbers = [random.within(1, 3), 0, random.within(1, 3)],
+            7 => self.numbers[0] = random.within(-4, 4),
             8 => {
                 self.shape = (0..ndim as i64).collect();
                 for place in (1..ndim).rev() {
-                    self.shape.swap(place, random.below(place as i64 + 1) as usize);
+                    self.shape.swap(place, random.below(place as u64 + 1) as usize);
                 }
-                if ndim > 0 && random.odds(10) {
-                    self.shape[0] = random.range(-2, 3);
+                if ndim > 0 && random.once_in(10) {
+                    self.shape[0] = random.within(-2, 3);
                 }
             }
             12 => self.shape = reshape(random, model),
             13 => {
-                self.shape = (0..random.below(2)).map(|_| random.range(0, 2)).collect();
+                self.shape = (0..random.below(2)).map(|_| random.within(0, 2)).collect();
                 let extents = model.shape.iter().map(|n| match random.below(10) {
                     0 => -1,
-                    1 => random.range(0, 3),
-                    _ if *n == 1 => random.range(1, 3),
+                    1 => random.within(0, 3),
+                    _ if *n == 1 => random.within(1, 3),
                     _ => *n,
                 });
                 self.shape.extend(extents);
             }
-            14 if random.odds(2) => self.dtype = dtype(1, 8, 1),
+            14 if random.once_in(2) => self.dtype = dtype(1, 8, 1),
             15 => {
                 let last = model.shape.last().copied().unwrap_or(1);
-                self.numbers[0] = random.of(&[1, last, last, 0]);
+                self.numbers[0] = random.one_of(&[1, last, last, 0]);
             }
-            17 => self.numbers[0] = random.of(&[0, 1, 2, 3]),
+            17 => self.numbers[0] = random.one_of(&[0, 1, 2, 3]),
             _ => {}
         }
     }
@@ -237,17 +220,17 @@ fn reshape(random: &mut Random, model: &Model) -> Vec<i64> {
     let mut shape = vec![];
     while left > 1 && shape.len() < 4 {
         let divisors: Vec<i64> = (1..=left).filter(|n| left % n == 0).collect();
-        let extent = random.of(&divisors);
+        let extent = random.one_of(&divisors);
         shape.push(extent);
         left /= extent;
     }
     shape.push(left);
-    if random.odds(6) {
-        shape.insert(random.below(shape.len() as i64) as usize, 1);
+    if random.once_in(6) {
+        shape.insert(random.below(shape.len() as u64) as usize, 1);
     }
-    if random.odds(3) {
-        let place = random.below(shape.len() as i64) as usize;
-        shape[place] = if random.odds(9) { random.range(-2, 4) } else { -1 };
+    if random.once_in(3) {
+        let place = random.below(shape.len() as u64) as usize;
+        shape[place] = if random.once_in(9) { random.within(-2, 4) } else { -1 };
     }
     shape
 }
@@ -453,7 +436,7 @@ fn chain(random: &mut Random, counts: &mut Counts) {
     let room = start.span().map_or((0, 0), |(low, high)| (low & !7, (high + 7) & !7));
     let opaque = unsafe { (*base).dl_tensor.device.device_type } == 8;
     let (mut model, mut steps, mut one_by_one) = (start.clone(), vec![], Ok(base));
-    let length = random.range(0, 5);
+    let length = random.within(0, 5);
     let mut kept = vec![]; // the arrays that `steps` point to
     let (mut fails, mut fold, mut told) = (false, false, String::new());
     let mut expect_read_only = flags & READ_ONLY != 0;
@@ -606,7 +589,7 @@ fn merging_keeps_the_elements_and_leaves_nothing_to_merge() {
     let mut random = Random(0x2545f4914f6cdd1d);
     for _ in 0..5_000 {
         let (base, model, _, flags) = base(&mut random);
-        let what = random.of(&[4, 6]);
+        let what = random.one_of(&[4, 6]);
         let view = named(base, &Step::Normalize { what }).unwrap();
         let tensor = unsafe { &(*view).dl_tensor };
         let (shape, strides) = unsafe { arrays(tensor) };
