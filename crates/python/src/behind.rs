@@ -6,6 +6,7 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::capsule::LENT;
 use crate::constants::{self, Constant};
 use crate::error::Result;
 use crate::home::Home;
@@ -33,18 +34,27 @@ pub unsafe fn shortened(
     object: Object,
     tensor: Versioned,
 ) -> Result<Versioned> {
+    let lent = LENT.load(Relaxed) || home.lender.kept().is_some(); // before, no array is over ours
     // Only a type made in C, as NumPy's own, exports nothing but what it holds. `check_unmasked`
     // has seen it.
     // SAFETY: a live object.
-    if home.unmasked.load(Relaxed) != unsafe { type_of(object.as_ptr()) } {
+    if !lent || home.unmasked.load(Relaxed) != unsafe { type_of(object.as_ptr()) } {
         return Ok(tensor);
     }
     let Some((_kept, base)) = known(python, behind(python, home, object))?.flatten() else {
         return Ok(tensor);
     };
+    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
+    unsafe { over(python, base, tensor) }
+}
+
+/// # Safety
+/// As [`shortened`]; `base` is live.
+#[inline(never)]
+unsafe fn over(python: Python, base: NonNull<Block>, tensor: Versioned) -> Result<Versioned> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let (mut whole, mut part) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
+    // SAFETY: `tensor` and `base` are live; the tensor's reference is ours.
     unsafe {
         let read = whole.read_managed(Block::versioned(base).as_ptr(), RULES);
         if read.and(part.read_managed(tensor.as_ptr(), RULES)).is_err() || !within(&part, &whole) {
@@ -61,6 +71,9 @@ pub unsafe fn shortened(
 fn behind(python: Python, home: &Home, array: Object) -> Result<Option<(Owned, NonNull<Block>)>> {
     let name = constants::of(python, home, Constant::Base)?;
     let Some(mut base) = python.attribute(array, name)? else { return Ok(None) };
+    if base.as_ptr() == python._Py_NoneStruct() {
+        return Ok(None);
+    }
     // SAFETY: live objects; a capsule's name tells what is inside.
     unsafe {
         // NumPy's views are of the array that is no view.

@@ -6,6 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::object::{Object, Owned, type_of};
 use super::raise::{raised, required};
@@ -29,12 +30,18 @@ pub const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 /// An exchange API table.
 pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
 
+/// Whether a tensor was ever put into a versioned capsule.
+pub static LENT: AtomicBool = AtomicBool::new(false);
+
 /// A capsule that owns `tensor`.
 ///
 /// # Safety
 /// `tensor` is live; on success the capsule owns the caller's reference.
 #[inline(always)]
 pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
+    if !LENT.load(Relaxed) {
+        LENT.store(true, Relaxed);
+    }
     // SAFETY: `tensor` is live, and its reference goes to the capsule; the name is static.
     unsafe {
         match block::of_versioned(tensor) {
