@@ -153,6 +153,7 @@ impl Chain {
 }
 
 /// Adds a callback, to run before the data of the tensor is freed, or after.
+#[inline]
 pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
     let chain = block.chain(after);
     // While the tensor is being freed, the chain is sorted already: a callback attached now is
