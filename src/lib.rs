@@ -23,7 +23,8 @@
 //! 2. On error no ownership is taken; an input is consumed only by a `_take` that succeeds.
 //! 3. One definition per fact: the version in Cargo.toml, the exports in include/exports.txt.
 //! 4. Code for bytes does not use tensors; code for tensors does not use the C interface.
-//! 5. A foreign pointer is dereferenced in two places only: `capi/arg.rs` and `validate`.
+//! 5. What C passes is followed in `capi/arg` alone, which judges each pointer once and makes it a
+//!    type; the members of a foreign tensor are read in `validate`.
 //! 6. No panics, no hidden allocations, no TLS, no `abort`, a short list of imports.
 //!
 //! Where is what? A function of the header: `src/capi/<topic>.rs`. A message: `error/` of

@@ -3,7 +3,7 @@
 
 use core::mem::{MaybeUninit, offset_of, transmute};
 
-use super::arg;
+use super::arg::{self, live};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Texts;
@@ -151,14 +151,15 @@ pub unsafe extern "C" fn dlrs_abi_check(
     expected: *const dlrs_abi_table,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_abi_check", error, || {
-        let (argument, mut room) = (Arg::expected, MaybeUninit::uninit());
-        arg::required(expected, argument)?;
-        check_version(header_version)?;
-        // SAFETY: expected is not NULL, and has as many readable bytes as it says.
-        let expected = unsafe { arg::options(expected, argument, &mut room) }?;
-        expected.map_or(Ok(()), compare).of(argument)
-    })
+    // SAFETY: expected is NULL or a live table of the size that it says, error NULL or live.
+    unsafe {
+        run("dlrs_abi_check", error, (live(expected, Arg::expected),), |(expected,)| {
+            check_version(header_version)?;
+            let mut room = MaybeUninit::uninit();
+            let expected = arg::options(Some(expected), Arg::expected, &mut room)?;
+            expected.map_or(Ok(()), compare).of(Arg::expected)
+        })
+    }
 }
 
 // SAFETY: u32 throughout, and the first one is struct_size.

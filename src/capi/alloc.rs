@@ -3,8 +3,8 @@
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null;
 
-use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::arg::{self, Live, Out, live, n_values, optional, result, values};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
@@ -45,17 +45,13 @@ unsafe impl arg::Sized32 for dlrs_alloc_options {
 unsafe impl arg::Sized32 for dlrs_allocator {}
 
 /// The caller's allocator, if any; `functions` names its two functions when one is missing.
-///
-/// # Safety
-/// `allocator` is NULL or points to a live allocator.
-pub(super) unsafe fn given<'a>(
-    allocator: *const dlrs_allocator,
+fn allocator_of<'a>(
+    allocator: Option<Live<dlrs_allocator>>,
     functions: &'static str,
     argument: Arg,
     room: &'a mut MaybeUninit<dlrs_allocator>,
 ) -> Result<Option<&'a dlrs_allocator>> {
-    // SAFETY: allocator is NULL or a readable struct of the size that it says.
-    match unsafe { arg::options(allocator, argument, room) }? {
+    match arg::options(allocator, argument, room)? {
         Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) => {
             Err(Error::new(DLRS_NULL_ARG).of(argument).option(functions))
         }
@@ -76,19 +72,17 @@ const NO_OPTIONS: dlrs_alloc_options = dlrs_alloc_options {
 /// Passes the request of a description and options to `then`, and names the argument at fault.
 ///
 /// # Safety
-/// `options` is NULL or a live options struct, whose allocator is NULL or live; its strides and the
-/// prototype's are NULL or hold one value per extent.
+/// The allocator of `options` is NULL or live; their strides and the prototype's are NULL or hold
+/// one value per extent.
 #[inline(never)]
 unsafe fn with_request(
     asked: &Prototype,
-    options: *const dlrs_alloc_options,
+    options: Option<Live<dlrs_alloc_options>>,
     then: &mut dyn FnMut(&Request) -> Result<()>,
 ) -> Result<()> {
     let (argument, mut room) = (Arg::options, Array::new());
     let (mut of_options, mut of_allocator) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: options is NULL or a readable struct of the size that it says.
-    let options = unsafe { arg::usual_options(options, argument, &mut of_options) }?;
-    let options = options.unwrap_or(&NO_OPTIONS);
+    let options = arg::options(options, argument, &mut of_options)?.unwrap_or(&NO_OPTIONS);
     let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
     if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
@@ -96,7 +90,8 @@ unsafe fn with_request(
     }
     let functions = "allocator's alloc or free";
     // SAFETY: the allocator is NULL or live, as the member of live options.
-    let allocator = unsafe { given(options.allocator, functions, argument, &mut of_allocator) }?;
+    let allocator = unsafe { Live::optional(options.allocator, argument) }?;
+    let allocator = allocator_of(allocator, functions, argument, &mut of_allocator)?;
     let request = Request {
         shape: asked.shape,
         // SAFETY: the strides of both are NULL or hold one value per extent.
@@ -108,23 +103,6 @@ unsafe fn with_request(
         allocator,
     };
     then(&request).map_err(|error| blamed(error, asked.args))
-}
-
-/// As [`with_request`], of a prototype; its data and byte_offset are not looked at.
-///
-/// # Safety
-/// `prototype` is NULL or a readable tensor whose shape holds ndim values, its strides too if not
-/// NULL; `options` are as for [`with_request`].
-#[inline(never)]
-unsafe fn with_prototype(
-    prototype: *const DLTensor,
-    options: *const dlrs_alloc_options,
-    then: &mut dyn FnMut(&Request) -> Result<()>,
-) -> Result<()> {
-    let mut room = Array::new();
-    // SAFETY: prototype is NULL or a readable tensor whose arrays hold ndim values; options is NULL
-    // or live.
-    unsafe { with_request(&Prototype::read(prototype, Arg::prototype, &mut room)?, options, then) }
 }
 
 /// The strides that options ask for, `None` for row-major ones.
@@ -154,13 +132,13 @@ unsafe fn strides_of<'a>(
             return Err(bad(BOTH, options.order.into()));
         }
         // SAFETY: the strides of the options are not NULL and hold one value per extent.
-        (_, false) => unsafe { arg::values(options.strides, shape.len(), argument, room) }?,
+        (_, false) => unsafe { n_values(options.strides, shape.len(), argument, room) }?,
         (Order::C, true) => return Ok(None),
         (Order::K, true) if asked.like && asked.strides.is_null() => return Ok(None),
         (Order::K, true) if asked.like => {
             let mut like = Array::new();
             // SAFETY: the prototype's strides are not NULL and hold as many values as the shape.
-            let like = unsafe { arg::values(asked.strides, shape.len(), argument, &mut like) }?;
+            let like = unsafe { n_values(asked.strides, shape.len(), argument, &mut like) }?;
             filled(room, shape, |strides| layout::like_strides(shape, like, strides))
         }
         (Order::F, true) => {
@@ -217,33 +195,28 @@ pub unsafe extern "C" fn dlrs_tensor_new(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = unsafe {
-        [arg::may(shape, Arg::shape), arg::may(options, Arg::options), arg::result(out, Arg::out)]
-    };
-    run_given("dlrs_tensor_new", error, pointers, || {
-        let mut room = Array::new();
-        // SAFETY: out is a writable variable; shape is NULL or holds ndim values.
-        let (out, shape) = unsafe {
-            let ndim =
-                validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::ndim))?;
-            (Out::clear(out), arg::values(shape, ndim, Arg::shape, &mut room)?)
-        };
-        let args = [Arg::shape, Arg::dtype, Arg::device];
-        let asked = Prototype { shape, strides: null(), like: false, dtype, device, args };
-        if options.is_null()
-            && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
-        {
-            out.set(tensor);
-            return Ok(());
-        }
-        // SAFETY: options is NULL or live, its strides NULL or ndim values; asked has no strides.
-        unsafe { with_request(&asked, options, &mut |request| made(request, &out)) }
-    })
+    let pointers = (optional(live(options, Arg::options)), result(out, Arg::out));
+    // SAFETY: shape is NULL or holds ndim values; options and error are NULL or live, and so is
+    // what options have; out is NULL or a writable variable.
+    unsafe {
+        run("dlrs_tensor_new", error, pointers, |(options, out)| {
+            let mut room = Array::new();
+            let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room)?;
+            let args = [Arg::shape, Arg::dtype, Arg::device];
+            let asked = Prototype { shape, strides: null(), like: false, dtype, device, args };
+            if options.is_none()
+                && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
+            {
+                out.give(tensor);
+                return Ok(());
+            }
+            with_request(&asked, options, &mut |request| made(request, &out))
+        })
+    }
 }
 
-fn made(request: &Request, out: &Out<DLManagedTensorVersioned>) -> Result<()> {
-    out.set(alloc::new(request)?);
+fn made(request: &Request, out: &Out<*mut DLManagedTensorVersioned>) -> Result<()> {
+    out.give(alloc::new(request)?);
     Ok(())
 }
 
@@ -274,31 +247,18 @@ struct Prototype<'a> {
 }
 
 impl<'a> Prototype<'a> {
-    /// Reads it, its shape into `room`.
-    ///
-    /// # Safety
-    /// `prototype` is NULL or a readable tensor whose shape holds ndim values.
-    unsafe fn read(
-        prototype: *const DLTensor,
+    /// Reads it, its shape into `room`; its data and byte_offset are not looked at.
+    fn read(
+        prototype: Live<DLTensor>,
         argument: Arg,
         room: &'a mut Array<i64, MAX_NDIM>,
     ) -> Result<Self> {
-        let tensor = arg::required(prototype, argument)?.as_ptr();
-        // SAFETY: a readable struct whose shape holds ndim values; only these members are read.
-        unsafe {
-            let ndim = validate::check_ndim((&raw const (*tensor).ndim).read_volatile());
-            let ndim = ndim.of(argument)?;
-            let shape = (&raw const (*tensor).shape).read_volatile();
-            let shape = arg::values(shape, ndim, argument, room);
-            Ok(Prototype {
-                shape: shape.map_err(|e| e.field(DLRS_FIELD_SHAPE))?,
-                strides: (&raw const (*tensor).strides).read_volatile(),
-                like: true,
-                dtype: (&raw const (*tensor).dtype).read_volatile(),
-                device: (&raw const (*tensor).device).read_volatile(),
-                args: [argument; 3],
-            })
-        }
+        let DLTensor { ndim, shape, strides, dtype, device, .. } = prototype.members();
+        let n = validate::check_ndim(ndim).of(argument)?;
+        // SAFETY: the shape of a live tensor is NULL or holds ndim values.
+        let shape = unsafe { n_values(shape, n, argument, room) };
+        let shape = shape.map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
+        Ok(Prototype { shape, strides, like: true, dtype, device, args: [argument; 3] })
     }
 }
 
@@ -323,21 +283,17 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = unsafe {
-        [
-            arg::need(prototype, Arg::prototype),
-            arg::may(options, Arg::options),
-            arg::result(out, Arg::out),
-        ]
-    };
-    run_given("dlrs_tensor_new_like", error, pointers, || {
-        // SAFETY: out is a writable variable; prototype is a live tensor, options NULL or live.
-        unsafe {
-            let out = Out::clear(out);
-            with_prototype(prototype, options, &mut |request| made(request, &out))
-        }
-    })
+    let (prototype, given) = (live(prototype, Arg::prototype), live(options, Arg::options));
+    // SAFETY: prototype, options and error are NULL or live, and so is what options have; out is
+    // NULL or a writable variable.
+    unsafe {
+        let pointers = (prototype, optional(given), result(out, Arg::out));
+        run("dlrs_tensor_new_like", error, pointers, |(prototype, options, out)| {
+            let mut room = Array::new();
+            let asked = Prototype::read(prototype, Arg::prototype, &mut room)?;
+            with_request(&asked, options, &mut |request| made(request, &out))
+        })
+    }
 }
 
 /// Set the allocator of new tensors of a device type, for the whole process.
@@ -366,22 +322,23 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     old: *mut *const dlrs_allocator,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: old is NULL or a writable variable.
-    let pointers = unsafe {
-        [
-            arg::may(allocator, Arg::allocator),
-            arg::wanted_result(old.cast::<*mut dlrs_allocator>(), Arg::old),
-        ]
-    };
-    run_given("dlrs_allocator_set", error, pointers, || {
-        let mut room = MaybeUninit::uninit();
-        // SAFETY: allocator is NULL or a live struct of the size that it says.
-        let table = unsafe { given(allocator, "alloc or free", Arg::allocator, &mut room) }?;
-        let new = table.map(|table| (allocator.cast_mut(), table));
-        let before = alloc::allocator_set(device_type, new)
-            .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
-        // SAFETY: old is NULL or a writable variable, judged by `run_given`.
-        unsafe { arg::report(old, before) };
-        Ok(())
-    })
+    let pointers = (
+        optional(live(allocator, Arg::allocator)),
+        optional(result(old.cast::<*mut dlrs_allocator>(), Arg::old)),
+    );
+    // SAFETY: allocator is NULL or a live struct of the size that it says, error NULL or live, old
+    // NULL or a writable variable, by the preface.
+    unsafe {
+        run("dlrs_allocator_set", error, pointers, |(allocator, old)| {
+            let mut room = MaybeUninit::uninit();
+            let table = allocator_of(allocator, "alloc or free", Arg::allocator, &mut room)?;
+            let new = allocator.map(Live::as_ptr).zip(table);
+            let before = alloc::allocator_set(device_type, new)
+                .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
+            if let Some(old) = old {
+                old.set(before);
+            }
+            Ok(())
+        })
+    }
 }

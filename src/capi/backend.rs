@@ -2,8 +2,8 @@
 
 use core::mem::MaybeUninit;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::arg::{self, Live, live, optional, result};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::error::{Arg, Error, Field::DLRS_FIELD_NONE, Status::*};
 use crate::plugged::dlrs_backend;
 use crate::registry;
@@ -39,31 +39,32 @@ pub unsafe extern "C" fn dlrs_backend_set(
     old: *mut *const dlrs_backend,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: old is NULL or a writable variable.
-    let pointers = unsafe {
-        [
-            arg::may(backend, Arg::backend),
-            arg::wanted_result(old.cast::<*mut dlrs_backend>(), Arg::old),
-        ]
-    };
-    run_given("dlrs_backend_set", error, pointers, || {
-        let (argument, mut room) = (Arg::backend, MaybeUninit::uninit());
-        // SAFETY: backend is NULL or a live table of the size that it says, by the preface.
-        let table = unsafe { arg::options(backend, argument, &mut room) }?;
-        if let Some(table) = table {
-            if table.reserved != 0 {
-                let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(argument);
-                return Err(error.value(table.reserved.into()));
+    let pointers = (
+        optional(live(backend, Arg::backend)),
+        optional(result(old.cast::<*mut dlrs_backend>(), Arg::old)),
+    );
+    // SAFETY: backend is NULL or a live table of the size that it says, error NULL or live, old
+    // NULL or a writable variable, by the preface.
+    unsafe {
+        run("dlrs_backend_set", error, pointers, |(backend, old)| {
+            let (argument, mut room) = (Arg::backend, MaybeUninit::uninit());
+            let table = arg::options(backend, argument, &mut room)?;
+            if let Some(table) = table {
+                if table.reserved != 0 {
+                    let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(argument);
+                    return Err(error.value(table.reserved.into()));
+                }
+                if table.copy.is_none() || (table.alloc.is_some() && table.free.is_none()) {
+                    return Err(Error::new(DLRS_NULL_ARG).option("copy or free").of(argument));
+                }
             }
-            if table.copy.is_none() || (table.alloc.is_some() && table.free.is_none()) {
-                return Err(Error::new(DLRS_NULL_ARG).option("copy or free").of(argument));
+            let new = backend.map(Live::as_ptr).zip(table);
+            let before = registry::register(device_type, new)
+                .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
+            if let Some(old) = old {
+                old.set(before);
             }
-        }
-        let new = table.map(|table| (backend.cast_mut(), table));
-        let before = registry::register(device_type, new);
-        let before = before.map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
-        // SAFETY: old is NULL or a writable variable, judged by `run_given`.
-        unsafe { arg::report(old, before) };
-        Ok(())
-    })
+            Ok(())
+        })
+    }
 }

@@ -2,9 +2,9 @@
 
 use core::ptr::null;
 
-use super::arg;
+use super::arg::{Items, Live, live, needed_if, optional, variable};
 use super::copy::{Room, copy_options, dlrs_copy_options};
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::batch;
 use crate::copy::Given;
@@ -38,28 +38,31 @@ pub unsafe extern "C" fn dlrs_copy_batch(
     failed: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [
-        arg::need_if(n > 0, src, Arg::src),
-        arg::need_if(n > 0, dst, Arg::dst),
-        arg::may(options, Arg::options),
-        arg::may(failed, Arg::failed),
-    ];
-    run_given("dlrs_copy_batch", error, pointers, || {
-        let (args, mut room): ([Arg; 2], _) = ([Arg::src, Arg::dst], Room::uninit());
-        // SAFETY: src and dst hold n pointers each, to live tensors that stay as they are during
-        // the call; options is NULL or live, failed NULL or writable.
-        unsafe {
-            let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
+    let args: [Arg; 2] = [Arg::src, Arg::dst];
+    let pointers = (
+        needed_if(n > 0, live(src, args[0])),
+        needed_if(n > 0, live(dst, args[1])),
+        optional(live(options, Arg::options)),
+        optional(variable(failed, Arg::failed)),
+    );
+    // SAFETY: src and dst hold n pointers each, to live tensors that stay as they are during the
+    // call; options and error are NULL or live, failed is NULL or writable, by the preface.
+    unsafe {
+        run("dlrs_copy_batch", error, pointers, |(from, to, options, failed)| {
+            let (from, to) = (Items::new(from, n, args[0])?, Items::new(to, n, args[1])?);
+            let mut room = Room::uninit();
             let options = copy_options(options, Arg::options, 0, &mut room)?;
             let pair = |index: usize| {
-                let src = arg::required(from.get(index).unwrap_or(null()), args[0])?;
-                let dst = to.get(index).map_or(null(), <*mut _>::cast_const);
-                Ok(Given { src, dst: arg::required(dst, args[1])? })
+                let src = Live::new(from.get(index).unwrap_or(null()), args[0])?;
+                let target = to.get(index).map_or(null(), <*mut _>::cast_const);
+                Ok(Given { src: src.get(), dst: Live::new(target, args[1])?.get() })
             };
             batch::copy_batch(from.len(), pair, args, options).map_err(|(index, error)| {
-                arg::report(failed, index as u64);
+                if let Some(failed) = failed {
+                    failed.set(index as u64);
+                }
                 error
             })
-        }
-    })
+        })
+    }
 }

@@ -2,9 +2,9 @@
 
 use core::ffi::c_void;
 
-use super::arg;
+use super::arg::{Live, live, optional};
 use super::copy::{DLRS_COPY_RAW_BYTES, DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::cast::{self, Value};
 use crate::copy::{Given, Options, Pair};
@@ -13,17 +13,13 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::Rules;
 
 /// Options of a function that converts elements, and does not only move them.
-///
-/// # Safety
-/// `options` is NULL or a live options struct.
 #[inline(never)]
-pub(super) unsafe fn value_options(
-    options: *const dlrs_copy_options,
+pub(super) fn value_options(
+    options: Option<Live<dlrs_copy_options>>,
     argument: Arg,
     room: &mut Room,
 ) -> Result<&Options> {
-    // SAFETY: options is NULL or a live options struct.
-    let options = unsafe { copy_options(options, argument, DLRS_COPY_SATURATE, room) }?;
+    let options = copy_options(options, argument, DLRS_COPY_SATURATE, room)?;
     if options.raw_bytes {
         const RAW: &str = "flags\0DLRS_COPY_RAW_BYTES cannot be combined with a conversion\0\
                            Leave it out, or copy with dlrs_copy.";
@@ -84,19 +80,18 @@ pub unsafe extern "C" fn dlrs_cast(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers =
-        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
-    run_given("dlrs_cast", error, pointers, || {
-        let args: [Arg; 2] = [Arg::src, Arg::dst];
-        let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
-        let (mut pair, mut room) = (Pair::new(args), Room::uninit());
-        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
-        unsafe {
+    let args: [Arg; 2] = [Arg::src, Arg::dst];
+    let options = optional(live(options, Arg::options));
+    let pointers = (live(src, args[0]), live(dst, args[1]), options);
+    // SAFETY: src, dst, options and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_cast", error, pointers, |(src, dst, options)| {
+            let (mut pair, mut room) = (Pair::new(args), Room::uninit());
             let options = value_options(options, Arg::options, &mut room)?;
-            pair.read(given, Rules::COPY)?;
+            pair.read(Given { src: src.get(), dst: dst.get() }, Rules::COPY)?;
             cast::cast(&pair, options)
-        }
-    })
+        })
+    }
 }
 
 /// Write one value to every element of a tensor.
@@ -130,22 +125,18 @@ pub unsafe extern "C" fn dlrs_fill(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [
-        arg::need(dst, Arg::dst),
-        arg::need(value.cast::<u8>(), Arg::value),
-        arg::may(options, Arg::options),
-    ];
-    run_given("dlrs_fill", error, pointers, || {
-        let [source, target]: [Arg; 2] = [Arg::value, Arg::dst];
-        let (dst, mut room) = (arg::required(dst, target)?, Room::uninit());
-        let value = arg::required(value.cast::<u8>(), source)?;
-        // SAFETY: dst is live and options NULL or live, by the preface; value holds an element.
-        unsafe {
+    let args: [Arg; 2] = [Arg::value, Arg::dst];
+    let (options, place) = (optional(live(options, Arg::options)), value.cast::<u8>());
+    let pointers = (live(dst, args[1]), live(place, args[0]), options);
+    // SAFETY: dst, options and error are NULL or live, value is NULL or holds an element.
+    unsafe {
+        run("dlrs_fill", error, pointers, |(dst, value, options)| {
+            let mut room = Room::uninit();
             let options = value_options(options, Arg::options, &mut room)?;
             dtype::legal(value_dtype).of(Arg::value_dtype)?;
             let value =
                 Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg: Arg::value_dtype };
-            cast::fill(value, dst, [source, target], options)
-        }
-    })
+            cast::fill(value, dst.get(), args, options)
+        })
+    }
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use super::arg;
+use super::arg::{Live, live};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -16,17 +16,37 @@ pub const DLRS_BEFORE_FREE: i32 = 0;
 /// base may stay.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
+/// The block of a tensor of this library.
+///
 /// # Safety
-/// `tensor` is NULL or live.
+/// The block is used as long as the tensor lives.
 #[inline(always)]
-unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
-    let tensor = arg::required(tensor, Arg::tensor)?;
+unsafe fn own<'a>(tensor: Live<DLManagedTensorVersioned>) -> Result<&'a Block> {
     // SAFETY: tensor is live, and its block is there as long as the tensor.
-    unsafe { Ok(share::own(tensor).of(Arg::tensor)?.as_ref()) }
+    unsafe { Ok(share::own(tensor.get()).of(Arg::tensor)?.as_ref()) }
 }
 
 fn given(callback: dlrs_free_fn) -> Result<Callback> {
     callback.ok_or(Error::new(DLRS_NULL_ARG).of(Arg::callback))
+}
+
+/// # Safety
+/// The tensor stays live meanwhile.
+#[inline(never)] // its arguments stay in registers
+unsafe fn attach(
+    tensor: Live<DLManagedTensorVersioned>,
+    callback: dlrs_free_fn,
+    context: *mut c_void,
+    order: i32,
+) -> Result<()> {
+    // SAFETY: the block is used as long as the tensor lives.
+    let (block, callback) = (unsafe { own(tensor) }?, given(callback)?);
+    if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
+        const ORDER: &str = "is no such order\0Give DLRS_BEFORE_FREE or DLRS_AFTER_FREE.";
+        let error = Error::new(DLRS_BAD_ARG).detail(ORDER).of(Arg::order);
+        return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
+    }
+    block.attach(order == DLRS_AFTER_FREE, callback, context)
 }
 
 /// Attach a callback to a tensor of this library, to run once when its last reference is released.
@@ -55,17 +75,13 @@ pub unsafe extern "C" fn dlrs_attach(
     order: i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_attach", error, || {
-        // SAFETY: tensor is NULL or live, by the preface.
-        let block = unsafe { own(tensor) }?;
-        let callback = given(callback)?;
-        if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
-            const ORDER: &str = "is no such order\0Give DLRS_BEFORE_FREE or DLRS_AFTER_FREE.";
-            let error = Error::new(DLRS_BAD_ARG).detail(ORDER).of(Arg::order);
-            return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
-        }
-        block.attach(order == DLRS_AFTER_FREE, callback, context)
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface, and the block as long as its
+    // tensor.
+    unsafe {
+        run("dlrs_attach", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            attach(tensor, callback, context, order)
+        })
+    }
 }
 
 /// Detach the callback that was attached last with this function and context.
@@ -87,14 +103,17 @@ pub unsafe extern "C" fn dlrs_detach(
     context: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_detach", error, || {
-        // SAFETY: tensor is NULL or live, by the preface.
-        let block = unsafe { own(tensor) }?;
-        let callback = given(callback)?;
-        if block.chains().detach(callback, context) {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_BAD_ARG).of(Arg::callback);
-        Err(error.detail("is not attached with this context\0Give the pair that was attached."))
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface, and the block as long as its
+    // tensor.
+    unsafe {
+        run("dlrs_detach", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let (block, callback) = (own(tensor)?, given(callback)?);
+            if block.chains().detach(callback, context) {
+                return Ok(());
+            }
+            const PAIR: &str =
+                "is not attached with this context\0Give the pair that was attached.";
+            Err(Error::new(DLRS_BAD_ARG).of(Arg::callback).detail(PAIR))
+        })
+    }
 }

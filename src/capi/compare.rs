@@ -1,6 +1,6 @@
 //! Comparison.
 
-use super::arg;
+use super::arg::{live, variable};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::compare::{self, Equality};
@@ -15,26 +15,29 @@ pub const DLRS_EQUAL_VALUES: i32 = 2;
 /// As DLRS_EQUAL_VALUES, but any NaN is equal to any other.
 pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
 
-/// Has `question` asked of two tensors, and hands the answer over.
+/// Reads `a` and `b`, asks, and hands the answer over.
 ///
 /// # Safety
-/// `a` and `b` are NULL or live tensors, `out` is NULL or a writable variable.
+/// `a`, `b` and `error` are NULL or live, `out` is NULL or a writable variable.
+#[inline(always)]
 unsafe fn ask<T>(
+    function: &'static str,
     (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
-    (out, argument): (*mut T, Arg),
+    out: *mut T,
+    error: *mut dlrs_error,
     question: Result<impl FnOnce(&Pair) -> Result<T>>,
-) -> Result<()> {
+) -> dlrs_status {
     let args: [Arg; 2] = [Arg::a, Arg::b];
-    arg::pointers([arg::need(a, args[0]), arg::need(b, args[1]), arg::need(out, argument)])?;
-    let given = Given { src: arg::required(a, args[0])?, dst: arg::required(b, args[1])? };
-    let out = arg::required(out, argument)?;
-    let (question, mut pair) = (question?, Pair::new(args));
-    // SAFETY: a and b are live tensors, out is writable, and none of them is NULL or misaligned.
+    let pointers = (live(a, args[0]), live(b, args[1]), variable(out, Arg::out));
+    // SAFETY: a, b and error are NULL or live, out is NULL or a writable variable.
     unsafe {
-        pair.read(given, Rules::COPY)?;
-        out.write(question(&pair)?);
+        run(function, error, pointers, |(a, b, out)| {
+            let (question, mut pair) = (question?, Pair::new(args));
+            pair.read(Given { src: a.get(), dst: b.get() }, Rules::COPY)?;
+            out.set(question(&pair)?);
+            Ok(())
+        })
     }
-    Ok(())
 }
 
 /// Return whether two tensors have the same shape and equal elements.
@@ -67,24 +70,23 @@ pub unsafe extern "C" fn dlrs_equal(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_equal", error, || {
-        let equality = match level {
-            DLRS_EQUAL_BITS => Ok(Equality::Bits),
-            DLRS_EQUAL_VALUES => Ok(Equality::Values),
-            DLRS_EQUAL_VALUES_OR_NAN => Ok(Equality::ValuesOrNan),
-            _ => {
-                const LEVEL: &str =
-                    "is no such level\0Give DLRS_EQUAL_BITS, _VALUES or _VALUES_OR_NAN.";
-                Err(Error::new(DLRS_BAD_ARG).detail(LEVEL).of(Arg::level).value(level.into()))
-            }
-        };
-        // SAFETY: a and b are NULL or live tensors, out is NULL or a writable variable.
-        unsafe {
-            let question = equality
-                .map(|equality| move |pair: &Pair| compare::equal(pair, equality).map(i32::from));
-            ask((a, b), (out, Arg::out), question)
+    let equality = match level {
+        DLRS_EQUAL_BITS => Ok(Equality::Bits),
+        DLRS_EQUAL_VALUES => Ok(Equality::Values),
+        DLRS_EQUAL_VALUES_OR_NAN => Ok(Equality::ValuesOrNan),
+        _ => {
+            const LEVEL: &str =
+                "is no such level\0Give DLRS_EQUAL_BITS, _VALUES or _VALUES_OR_NAN.";
+            Err(Error::new(DLRS_BAD_ARG).detail(LEVEL).of(Arg::level).value(level.into()))
         }
-    })
+    };
+    // SAFETY: a, b and error are NULL or live, out is NULL or a writable variable; a pair was read
+    // of both.
+    unsafe {
+        let question = equality
+            .map(|equality| move |pair: &Pair| compare::equal(pair, equality).map(i32::from));
+        ask("dlrs_equal", (a, b), out, error, question)
+    }
 }
 
 /// Compute the largest absolute difference of elements at the same index.
@@ -116,8 +118,6 @@ pub unsafe extern "C" fn dlrs_max_diff(
     out: *mut f64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_max_diff", error, || {
-        // SAFETY: a and b are NULL or live tensors, out is NULL or a writable variable.
-        unsafe { ask((a, b), (out, Arg::out), Ok(|pair: &Pair| compare::max_diff(pair))) }
-    })
+    // SAFETY: a, b and error are NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_max_diff", (a, b), out, error, Ok(|pair: &Pair| compare::max_diff(pair))) }
 }

@@ -2,7 +2,7 @@
 
 use core::mem::{MaybeUninit, offset_of};
 
-use super::arg::{self, Taken};
+use super::arg::{self, Items, Live, Taken};
 use super::copy::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
@@ -45,28 +45,27 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let mut left = Left::Unusual;
-    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live.
-    if let Some(taken) = unsafe { Taken::usual(tensor, out) } {
-        // SAFETY: the taken tensor is live, and its reference is ours once this succeeds.
-        match unsafe { convert::from_usual_legacy(taken.tensor, flags) } {
-            Ok(versioned) => {
-                // SAFETY: out is the variable that `usual` has judged, and both are still writable.
-                unsafe { taken.give(versioned, out) };
-                return DLRS_OK as dlrs_status;
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and its
+    // reference is ours once this succeeds; error is NULL or live.
+    unsafe {
+        if let Some((taken, out)) = Taken::usual(tensor, out) {
+            match convert::from_usual_legacy(taken.tensor, flags) {
+                Ok(versioned) => {
+                    taken.empty();
+                    out.give(versioned);
+                    return DLRS_OK as dlrs_status;
+                }
+                Err(why) => left = why,
             }
-            Err(why) => left = why,
         }
-    }
-    run_rest("dlrs_from_legacy_take", error, move || {
-        // SAFETY: tensor and out are NULL or writable variables, which `new` judges; the taken
-        // tensor is live, and its reference is ours once the call succeeds.
-        unsafe {
-            let taken = Taken::new(tensor, out, ARGS)?;
+        run_rest("dlrs_from_legacy_take", error, move || {
+            let (taken, out) = Taken::new(tensor, out, ARGS)?;
             let block = convert::checked_legacy(taken.tensor, flags, left).of(ARGS[0])?;
-            taken.give(Block::versioned(block), out);
-        }
-        Ok(())
-    })
+            taken.empty();
+            out.give(Block::versioned(block));
+            Ok(())
+        })
+    }
 }
 
 /// Convert a versioned tensor into a legacy one.
@@ -95,16 +94,17 @@ pub unsafe extern "C" fn dlrs_to_legacy_take(
     out: *mut *mut DLManagedTensor,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_to_legacy_take", error, || {
-        // SAFETY: tensor and out are NULL or writable variables, which `new` judges; the taken
-        // tensor is live, and its reference is ours once the call succeeds.
-        unsafe {
-            let taken = Taken::new(tensor, out, ARGS)?;
-            let legacy = to_legacy(taken.tensor, policy);
-            taken.give(legacy.of(ARGS[0])?, out);
-        }
-        Ok(())
-    })
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and its
+    // reference is ours once this succeeds; error is NULL or live.
+    unsafe {
+        run("dlrs_to_legacy_take", error, (), |()| {
+            let (taken, out) = Taken::new(tensor, out, ARGS)?;
+            let legacy = to_legacy(taken.tensor, policy).of(ARGS[0])?;
+            taken.empty();
+            out.give(legacy);
+            Ok(())
+        })
+    }
 }
 
 /// # Safety
@@ -196,15 +196,14 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
 /// The checked options of an import.
 ///
 /// # Safety
-/// `options` is NULL or a live options struct whose pointers are NULL or live.
+/// The pointers in `options` are NULL or live.
 #[inline(never)]
 pub(super) unsafe fn import_of(
-    options: *const dlrs_import_options,
+    options: Option<Live<dlrs_import_options>>,
     room: &mut MaybeUninit<Import>,
 ) -> Result<&Import> {
     let mut given = MaybeUninit::uninit();
-    // SAFETY: options is NULL or a readable struct of the size that it says.
-    match unsafe { arg::options(options, Arg::options, &mut given) }? {
+    match arg::options(options, Arg::options, &mut given)? {
         // SAFETY: the pointers in live options are NULL or live.
         Some(options) => Ok(room.write(unsafe { asked(options) }.of(Arg::options)?)),
         None => {
@@ -229,11 +228,13 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
         align_bytes => check_align(align_bytes.into())?,
     };
     let mut room = Room::uninit();
+    // SAFETY: the copy options are NULL or live.
+    let copies = unsafe { Live::optional(options.copy_options, Arg::options) };
     let dtypes = options.dtypes;
     let count = match dtypes.is_null() {
         true => 0,
         // SAFETY: dtypes is not NULL and holds dtypes_count values, readable during the whole call.
-        false => unsafe { arg::array(dtypes, options.dtypes_count, Arg::options) }?.len(),
+        false => unsafe { Items::member(dtypes, options.dtypes_count, Arg::options) }?.len(),
     };
     Ok(Import {
         rules: Rules::of_import(level),
@@ -249,8 +250,7 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
         device: None,
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
-        // SAFETY: the copy options are NULL or live.
-        options: *unsafe { copy_options(options.copy_options, Arg::options, 0, &mut room) }?,
+        options: *copy_options(copies?, Arg::options, 0, &mut room)?,
         limits: Limits {
             device_types: options.device_types,
             ranks: options.ranks,
@@ -294,16 +294,19 @@ pub unsafe extern "C" fn dlrs_import_take(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_import_take", error, || {
-        let mut room = MaybeUninit::uninit();
-        // SAFETY: tensor and out are NULL or writable variables, options is NULL or live; the taken
-        // tensor is live, and its reference is ours once the import succeeds.
-        unsafe {
-            let taken = Taken::new(tensor, out, ARGS)?;
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and its
+    // reference is ours once this succeeds; options and error are NULL or live, and so is what
+    // options have.
+    unsafe {
+        run("dlrs_import_take", error, (), |()| {
+            let mut room = MaybeUninit::uninit();
+            let (taken, out) = Taken::new(tensor, out, ARGS)?;
+            let options = Live::optional(options, Arg::options)?;
             let import = import_of(options, &mut room)?;
             let imported = import::import_here(taken.tensor, import).of(ARGS[0])?;
-            taken.give(imported, out);
-        }
-        Ok(())
-    })
+            taken.empty();
+            out.give(imported);
+            Ok(())
+        })
+    }
 }

@@ -2,18 +2,17 @@
 
 use core::ffi::{c_char, c_void};
 use core::mem::{MaybeUninit, offset_of};
-use core::ptr::NonNull;
 
-use super::arg::{self, Out};
+use super::arg::{self, Live, live, optional, result, variable, write_text};
 use super::convert::{order_of, policy_of};
-use super::error::{dlrs_error, dlrs_status, run, run_given};
-use super::names::write_text;
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
 use crate::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;
+use crate::tensor::Versioned;
 use crate::validate::Snapshot;
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
@@ -111,36 +110,29 @@ pub(super) type Room = MaybeUninit<Options>;
 /// Options of C, turned into the core's, of a function that knows `more` flags. The first that a
 /// function does which may wait for threads: a thread that was cancelled ends here, and nothing is
 /// lost.
-///
-/// # Safety
-/// `options` is NULL or a live options struct.
 #[inline]
-pub(super) unsafe fn copy_options(
-    options: *const dlrs_copy_options,
+pub(super) fn copy_options(
+    options: Option<Live<dlrs_copy_options>>,
     argument: Arg,
     more: u32,
     room: &mut Room,
 ) -> Result<&Options> {
     platform::cancellation_point();
-    if options.is_null() {
-        return Ok(&Options::DEFAULT);
+    match options {
+        None => Ok(&Options::DEFAULT),
+        Some(options) => given_options(options, argument, more, room),
     }
-    // SAFETY: options is a live options struct.
-    unsafe { given_options(options, argument, more, room) }
 }
 
-/// # Safety
-/// `options` is NULL or a live options struct.
 #[inline(never)]
-unsafe fn given_options(
-    options: *const dlrs_copy_options,
+fn given_options(
+    given: Live<dlrs_copy_options>,
     argument: Arg,
     more: u32,
     room: &mut Room,
 ) -> Result<&Options> {
-    let mut given = MaybeUninit::uninit();
-    // SAFETY: options is NULL or a readable struct of the size that it says.
-    let Some(options) = (unsafe { arg::usual_options(options, argument, &mut given) })? else {
+    let mut read = MaybeUninit::uninit();
+    let Some(options) = arg::options(Some(given), argument, &mut read)? else {
         return Ok(&Options::DEFAULT);
     };
     let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
@@ -208,19 +200,18 @@ pub unsafe extern "C" fn dlrs_copy(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers =
-        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
-    run_given("dlrs_copy", error, pointers, || {
-        let args: [Arg; 2] = [Arg::src, Arg::dst];
-        let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
-        let (mut pair, mut room) = (Pair::new(args), Room::uninit());
-        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
-        unsafe {
+    let args: [Arg; 2] = [Arg::src, Arg::dst];
+    let options = optional(live(options, Arg::options));
+    let pointers = (live(src, args[0]), live(dst, args[1]), options);
+    // SAFETY: src, dst, options and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_copy", error, pointers, |(src, dst, options)| {
+            let (mut pair, mut room) = (Pair::new(args), Room::uninit());
             let options = copy_options(options, Arg::options, 0, &mut room)?;
-            pair.read(given, options.rules())?;
+            pair.read(Given { src: src.get(), dst: dst.get() }, options.rules())?;
             copy::copy(&pair, options)
-        }
-    })
+        })
+    }
 }
 
 /// Copy the elements of one bare tensor into another of the same shape and dtype.
@@ -245,32 +236,27 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     options: *const dlrs_copy_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers =
-        [arg::need(src, Arg::src), arg::need(dst, Arg::dst), arg::may(options, Arg::options)];
-    run_given("dlrs_copy_desc", error, pointers, || {
-        let described = described((src, src_flags), (dst, dst_flags))?;
-        let (mut pair, mut room) = (Pair::new(DESCRIBED), Room::uninit());
-        // SAFETY: src and dst are live tensors and options is NULL or live, by the preface.
-        unsafe {
+    let options = optional(live(options, Arg::options));
+    let pointers = (live(src, DESCRIBED[0]), live(dst, DESCRIBED[1]), options);
+    // SAFETY: src, dst, options and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_copy_desc", error, pointers, |(src, dst, options)| {
+            let (mut pair, mut room) = (Pair::new(DESCRIBED), Room::uninit());
             let options = copy_options(options, Arg::options, 0, &mut room)?;
+            let described = described((src, src_flags), (dst, dst_flags));
             pair.read_described(described, options.rules())?;
             copy::copy(&pair, options)
-        }
-    })
+        })
+    }
 }
 
 /// Source and destination of the functions that take bare tensors and their flags.
 const DESCRIBED: [Arg; 2] = [Arg::src, Arg::dst];
 
-fn described(
-    (src, src_flags): (*const DLTensor, u64),
-    (dst, dst_flags): (*const DLTensor, u64),
-) -> Result<[Described; 2]> {
-    let [source, target] = DESCRIBED;
-    Ok([
-        Described { tensor: arg::required(src, source)?, flags: src_flags },
-        Described { tensor: arg::required(dst, target)?, flags: dst_flags },
-    ])
+/// A pair of bare tensors with their flags.
+#[inline(always)]
+fn described(src: (Live<DLTensor>, u64), dst: (Live<DLTensor>, u64)) -> [Described; 2] {
+    [src, dst].map(|(tensor, flags)| Described { tensor: tensor.get(), flags })
 }
 
 /// Describe how a copy would be done: by the CPU or which backend, its loops after simplification,
@@ -305,26 +291,26 @@ pub unsafe extern "C" fn dlrs_copy_explain(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [
-        arg::need(src, Arg::src),
-        arg::need(dst, Arg::dst),
-        arg::may(options, Arg::options),
-        arg::need_if(capacity > 0, buffer, Arg::buffer),
-        arg::may(nbytes, Arg::nbytes),
-    ];
-    run_given("dlrs_copy_explain", error, pointers, || {
-        let described = described((src, src_flags), (dst, dst_flags))?;
-        let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
-        let mut room = Room::uninit();
-        // SAFETY: src and dst are live and options NULL or live, by the preface; buffer has
-        // capacity writable bytes, and nbytes is NULL or writable.
-        unsafe {
+    let pointers = (
+        live(src, DESCRIBED[0]),
+        live(dst, DESCRIBED[1]),
+        optional(live(options, Arg::options)),
+        arg::buffer(buffer, capacity, Arg::buffer),
+        optional(variable(nbytes, Arg::nbytes)),
+    );
+    // SAFETY: src, dst, options and error are NULL or live; buffer is NULL or has capacity writable
+    // bytes, nbytes is NULL or writable, by the preface.
+    unsafe {
+        run("dlrs_copy_explain", error, pointers, |(src, dst, options, buffer, nbytes)| {
+            let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
+            let mut room = Room::uninit();
             let options = copy_options(options, Arg::options, 0, &mut room)?;
+            let described = described((src, src_flags), (dst, dst_flags));
             pair.read_described(described, options.rules())?;
             copy::explain(&pair, options, &mut way).of(DESCRIBED[1])?;
-            write_text(buffer, capacity, nbytes, &mut |text| way.write(text))
-        }
-    })
+            write_text(buffer, nbytes, &mut |text| way.write(text))
+        })
+    }
 }
 
 /// Copy a tensor to a device into a new, compact, row-major tensor.
@@ -355,96 +341,64 @@ pub unsafe extern "C" fn dlrs_clone(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_clone", error, || {
-        let mut room = Room::uninit();
-        // SAFETY: src is NULL or live, which `source_here` judges, options NULL or live, out NULL
-        // or a writable variable.
-        unsafe {
-            let (src, out, options) = source_here(src, out, options, &mut room)?;
-            out.set(
-                copy::made_here(options, |job| cloned(src, device, options, job)).of(Arg::src)?,
-            );
-        }
-        Ok(())
-    })
+    let options = optional(live(options, Arg::options));
+    let pointers = (live(src, Arg::src), options, result(out, Arg::out));
+    // SAFETY: src, options and error are NULL or live, out is NULL or a writable variable.
+    unsafe {
+        run("dlrs_clone", error, pointers, |(src, options, out)| {
+            let mut room = Room::uninit();
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
+            let made = copy::made_here(options, |job| cloned(src, device, options, job));
+            out.give(made.of(Arg::src)?);
+            Ok(())
+        })
+    }
 }
 
-/// Reads a tensor and begins to copy it; its extents and strides are gone when elements move.
-///
-/// # Safety
-/// `src` is live.
 #[inline(never)]
-unsafe fn cloned(
-    src: NonNull<DLManagedTensorVersioned>,
+fn cloned(
+    src: Live<DLManagedTensorVersioned>,
     device: DLDevice,
     options: &Options,
     job: &mut Job,
 ) -> Result<Made> {
     let mut from = Snapshot::new();
-    // SAFETY: src is a live tensor.
-    unsafe { from.read_managed(src.as_ptr(), options.rules())? };
+    src.read(options.rules(), &mut from)?;
     copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
-/// A source, the variable for the result and the options.
-type Source<'a> = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, &'a Options);
+/// What begins a copy of a tensor that was read, or finds that none is needed.
+type Begin<'a> = dyn Fn(&Snapshot, Versioned, &Options, &mut Job) -> Result<Made> + 'a;
 
-/// The source, the variable for the result and the options of a function that makes a tensor.
+/// Makes a tensor of another one as `begin` says.
 ///
 /// # Safety
-/// `src` is NULL or a live tensor, `options` NULL or live, `out` NULL or a writable variable.
-#[inline(always)]
-unsafe fn source_here(
-    src: *const DLManagedTensorVersioned,
-    out: *mut *mut DLManagedTensorVersioned,
-    options: *const dlrs_copy_options,
-    room: &mut Room,
-) -> Result<Source<'_>> {
-    // SAFETY: out is NULL or a writable variable, options NULL or live.
-    unsafe {
-        let asked = [arg::need(src, Arg::src), arg::may(options, Arg::options)];
-        arg::pointers([asked[0], asked[1], arg::result(out, Arg::out)])?;
-        let (src, out) = arg::with_out(src, Arg::src, out, Arg::out)?;
-        Ok((src, out, copy_options(options, Arg::options, 0, room)?))
-    }
-}
-
-/// Makes a tensor of a source that `begin` is given, read and checked.
-///
-/// # Safety
-/// `src` is NULL or a live tensor, `options` NULL or live, `out` NULL or a writable variable.
+/// `src`, `options` and `error` are NULL or live, `out` is NULL or a writable variable.
 #[inline(never)]
 unsafe fn made_of(
+    function: &'static str,
     src: *const DLManagedTensorVersioned,
-    out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
     begin: &Begin,
-) -> Result<()> {
-    let mut room = Room::uninit();
-    // SAFETY: src is NULL or live, which `source_here` judges, options NULL or live, out NULL or a
-    // writable variable.
+) -> dlrs_status {
+    let options = optional(live(options, Arg::options));
+    let pointers = (live(src, Arg::src), options, result(out, Arg::out));
+    // SAFETY: src, options and error are NULL or live, out is NULL or a writable variable.
     unsafe {
-        let (src, out, options) = source_here(src, out, options, &mut room)?;
-        out.set(copy::made_here(options, |job| read(src, options, job, begin)).of(Arg::src)?);
+        run(function, error, pointers, |(src, options, out)| {
+            let mut room = Room::uninit();
+            let options = copy_options(options, Arg::options, 0, &mut room)?;
+            let made = copy::made_here(options, |job| {
+                let mut from = Snapshot::new();
+                src.read(options.rules(), &mut from)?;
+                begin(&from, src.get(), options, job)
+            });
+            out.give(made.of(Arg::src)?);
+            Ok(())
+        })
     }
-    Ok(())
-}
-
-/// What [`made_of`] calls.
-type Begin<'a> = dyn Fn(&Snapshot, &Options, &mut Job) -> Result<Made> + 'a;
-
-/// # Safety
-/// `src` is live.
-pub(super) unsafe fn read(
-    src: NonNull<DLManagedTensorVersioned>,
-    options: &Options,
-    job: &mut Job,
-    begin: &Begin,
-) -> Result<Made> {
-    let mut from = Snapshot::new();
-    // SAFETY: src is a live tensor.
-    unsafe { from.read_managed(src.as_ptr(), options.rules())? };
-    begin(&from, options, job)
 }
 
 /// Return a tensor that is dense in a memory order: the tensor itself, or a dense copy.
@@ -470,16 +424,13 @@ pub unsafe extern "C" fn dlrs_contiguous(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_contiguous", error, || {
-        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
-        // refuses a NULL src and reads `from` of it before it calls the closure.
-        unsafe {
-            made_of(src, out, options, &|from, options, job| {
-                let order = order_of(order).of(Arg::order)?;
-                copy::contiguous(from, NonNull::new_unchecked(src), order, options, job)
-            })
-        }
-    })
+    let begin = &|from: &Snapshot, src: Versioned, options: &Options, job: &mut Job| {
+        let order = order_of(order).of(Arg::order)?;
+        // SAFETY: from is what was read of src, which is live.
+        unsafe { copy::contiguous(from, src, order, options, job) }
+    };
+    // SAFETY: src, options and error are NULL or live, out is NULL or a writable variable.
+    unsafe { made_of("dlrs_contiguous", src, options, out, error, begin) }
 }
 
 /// Return a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
@@ -509,14 +460,11 @@ pub unsafe extern "C" fn dlrs_to_device(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_to_device", error, || {
-        // SAFETY: src and options are NULL or live, out is NULL or a writable variable; `made_of`
-        // refuses a NULL src and reads `from` of it before it calls the closure.
-        unsafe {
-            made_of(src, out, options, &|from, options, job| {
-                let policy = policy_of(copy).of(Arg::copy)?;
-                copy::to_device(from, NonNull::new_unchecked(src), device, policy, options, job)
-            })
-        }
-    })
+    let begin = &|from: &Snapshot, src: Versioned, options: &Options, job: &mut Job| {
+        let policy = policy_of(copy).of(Arg::copy)?;
+        // SAFETY: from is what was read of src, which is live.
+        unsafe { copy::to_device(from, src, device, policy, options, job) }
+    };
+    // SAFETY: src, options and error are NULL or live, out is NULL or a writable variable.
+    unsafe { made_of("dlrs_to_device", src, options, out, error, begin) }
 }

@@ -3,8 +3,8 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
-use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::arg::{self, live, result, variable};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::backend::{Backend, Pointer};
 use crate::device_type;
@@ -57,16 +57,15 @@ pub unsafe extern "C" fn dlrs_device_count(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_device_count", error, || {
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
-        unsafe { out.write(0) };
-        let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
-        let count = backend.device_count(device_type).of(Arg::device_type)?;
-        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
-        unsafe { out.write(count) };
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_device_count", error, (variable(out, Arg::out),), |(out,)| {
+            out.set(0);
+            let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
+            out.set(backend.device_count(device_type).of(Arg::device_type)?);
+            Ok(())
+        })
+    }
 }
 
 /// Set the file to load as the driver of a device type, in place of the usual names (libcuda.so.1,
@@ -89,11 +88,13 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
     path: *const c_char,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_driver_path_set", error, || {
-        // SAFETY: path is NULL or a text that ends with NUL and is never freed.
-        unsafe { registry::set_driver_path(device_type, path) }
-            .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))
-    })
+    // SAFETY: path is NULL or a text that ends with NUL and is never freed, error NULL or live.
+    unsafe {
+        run("dlrs_driver_path_set", error, (), |()| {
+            registry::set_driver_path(device_type, path)
+                .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))
+        })
+    }
 }
 
 /// Allocate memory on a device.
@@ -122,17 +123,17 @@ pub unsafe extern "C" fn dlrs_mem_alloc(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_mem_alloc", error, || {
-        // SAFETY: out is NULL or a writable variable.
-        let out = unsafe { Out::clear(out) };
-        out.check(Arg::out)?;
-        let backend = backend(device, Arg::device)?;
-        let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
-        if nbytes > 0 {
-            out.set(backend.alloc(device, nbytes, align_bytes as u64, stream)?);
-        }
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_mem_alloc", error, (result(out, Arg::out),), |(out,)| {
+            let backend = backend(device, Arg::device)?;
+            let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
+            if nbytes > 0 {
+                out.give(backend.alloc(device, nbytes, align_bytes as u64, stream)?);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Free memory of a device.
@@ -156,14 +157,16 @@ pub unsafe extern "C" fn dlrs_mem_free(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_mem_free", error, || {
-        let backend = backend(device, Arg::device)?;
-        let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
-        let Some(data) = NonNull::new(data) else { return Ok(()) };
-        // SAFETY: data came from dlrs_mem_alloc for the same device, nbytes and alignment, and is
-        // not used again; stream is NULL or a live stream of the device.
-        unsafe { backend.free(device, data, nbytes, align_bytes as u64, stream) }
-    })
+    // SAFETY: data is NULL or came from dlrs_mem_alloc for the same device, nbytes and alignment,
+    // and is not used again; stream is NULL or a live one of the device, error NULL or live.
+    unsafe {
+        run("dlrs_mem_free", error, (), |()| {
+            let backend = backend(device, Arg::device)?;
+            let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
+            let Some(data) = NonNull::new(data) else { return Ok(()) };
+            backend.free(device, data, nbytes, align_bytes as u64, stream)
+        })
+    }
 }
 
 /// Return the kind of memory of an address, as a driver reports it.
@@ -187,23 +190,22 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     out: *mut dlrs_pointer_info,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)];
-    run_given("dlrs_pointer_device", error, pointers, || {
-        let data = arg::required(data, Arg::data)?;
-        // SAFETY: out is a live struct of the size that it says, by the preface.
-        let given = unsafe { arg::given_result(out.cast_const(), Arg::out) }?;
-        let dlrs_pointer_info { struct_size, reserved, .. } = given;
-        if reserved != 0 {
-            let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(Arg::out);
-            return Err(error.value(reserved.into()));
-        }
-        let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
-        let Pointer { device, base, nbytes } = backend.pointer(data.as_ptr())?;
-        let info = dlrs_pointer_info { struct_size, reserved, device, base, nbytes };
-        // SAFETY: out is neither NULL nor misaligned, and struct_size bytes are writable there.
-        unsafe { arg::fill(out, info, struct_size) };
-        Ok(())
-    })
+    let pointers = (live(data.cast::<u8>(), Arg::data), variable(out, Arg::out));
+    // SAFETY: out is NULL or a writable struct of the size that it says, error NULL or live.
+    unsafe {
+        run("dlrs_pointer_device", error, pointers, |(_, out)| {
+            let dlrs_pointer_info { struct_size, reserved, .. } = out.given(Arg::out)?;
+            if reserved != 0 {
+                let error = Error::new(DLRS_BAD_ARG).option(arg::RESERVED).of(Arg::out);
+                return Err(error.value(reserved.into()));
+            }
+            let backend = backend(DLDevice { device_type, device_id: 0 }, Arg::device_type)?;
+            let Pointer { device, base, nbytes } = backend.pointer(data.cast_mut())?;
+            let info = dlrs_pointer_info { struct_size, reserved, device, base, nbytes };
+            out.fill(info, struct_size);
+            Ok(())
+        })
+    }
 }
 
 /// Register (pin) host memory with a driver, for faster and asynchronous copies.
@@ -225,13 +227,14 @@ pub unsafe extern "C" fn dlrs_mem_register_host(
     nbytes: u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_mem_register_host", error, || {
-        let data = arg::required(data, Arg::data)?;
-        let device = DLDevice { device_type, device_id: 0 };
-        let backend = backend(device, Arg::device_type)?;
-        // SAFETY: nbytes bytes from data on stay allocated until they are unregistered.
-        unsafe { backend.host_register(data, nbytes) }
-    })
+    // SAFETY: nbytes bytes from data on stay allocated until they are unregistered, and error is
+    // NULL or live, by the preface.
+    unsafe {
+        run("dlrs_mem_register_host", error, (live(data.cast::<u8>(), Arg::data),), |(data,)| {
+            let device = DLDevice { device_type, device_id: 0 };
+            backend(device, Arg::device_type)?.host_register(data.get().cast(), nbytes)
+        })
+    }
 }
 
 /// Undo dlrs_mem_register_host.
@@ -250,11 +253,11 @@ pub unsafe extern "C" fn dlrs_mem_unregister_host(
     data: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_mem_unregister_host", error, || {
-        let data = arg::required(data, Arg::data)?;
-        let device = DLDevice { device_type, device_id: 0 };
-        let backend = backend(device, Arg::device_type)?;
-        // SAFETY: data is registered, and no device uses the memory any more.
-        unsafe { backend.host_unregister(data) }
-    })
+    // SAFETY: data is registered, no device uses the memory any more, and error is NULL or live.
+    unsafe {
+        run("dlrs_mem_unregister_host", error, (live(data.cast::<u8>(), Arg::data),), |(data,)| {
+            let device = DLDevice { device_type, device_id: 0 };
+            backend(device, Arg::device_type)?.host_unregister(data.get().cast())
+        })
+    }
 }

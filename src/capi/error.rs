@@ -1,11 +1,9 @@
 //! Errors: the struct for their details, and names of statuses.
 
 use core::ffi::{c_char, c_void};
-use core::fmt::{self, Write};
 use core::mem::offset_of;
-use core::ptr::NonNull;
 
-use super::arg::{self, Pointer};
+use super::arg::{self, Live, Out, Parameters, Pointer, Sized32, Text};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Reader, Result, Status, Status::*, exception_of};
 
@@ -22,6 +20,7 @@ pub const DLRS_ERROR_MESSAGE_SIZE: usize = 256;
 /// fails writes the other members that `struct_size` covers; one that succeeds writes nothing. The
 /// message is UTF-8, always ends with NUL and never contains an address.
 #[repr(C)]
+#[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_error {
     /// `sizeof(dlrs_error)`.
@@ -52,6 +51,9 @@ pub struct dlrs_error {
     pub hint_end: u16,
 }
 
+// SAFETY: plain data, u32 first.
+unsafe impl Sized32 for dlrs_error {}
+
 impl dlrs_error {
     /// No failure.
     pub(super) const NONE: dlrs_error = dlrs_error {
@@ -71,122 +73,114 @@ impl dlrs_error {
     };
 }
 
-/// Writes text into a caller's buffer, NUL included, and counts what the whole text needs.
-pub struct Text {
-    buffer: *mut u8,
-    capacity: usize,
-    /// Bytes of the whole text, without NUL, written or not.
-    pub nbytes: usize,
-}
-
-impl Text {
-    /// # Safety
-    /// `buffer` points to `capacity` writable bytes.
-    pub unsafe fn new(buffer: *mut u8, capacity: usize) -> Self {
-        Text { buffer, capacity, nbytes: 0 }
-    }
-
-    /// Ends what was written with NUL, on a whole UTF-8 character; tells whether all fitted.
-    pub fn finish(&mut self) -> bool {
-        let Some(room) = self.capacity.checked_sub(1) else { return false };
-        let mut end = self.nbytes.min(room);
-        // SAFETY: bytes before `end` were written, `end` is inside the buffer.
-        unsafe {
-            if self.nbytes > room {
-                // The byte after the cut is unknown here; step back over an unfinished character.
-                let mut back = end;
-                while back > 0 && *self.buffer.add(back - 1) & 0xC0 == 0x80 {
-                    back -= 1;
-                }
-                if back > 0 && *self.buffer.add(back - 1) >= 0xC0 {
-                    let lead = *self.buffer.add(back - 1);
-                    let whole = if lead >= 0xF0 { 4 } else { 2 + usize::from(lead >= 0xE0) };
-                    end = if end - (back - 1) < whole { back - 1 } else { end };
-                }
-            }
-            *self.buffer.add(end) = 0;
-        }
-        self.nbytes <= room
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.capacity.saturating_sub(1).saturating_sub(self.nbytes);
-        let now = text.len().min(room);
-        // SAFETY: `now` bytes fit behind what was written, with one left for NUL.
-        unsafe { self.buffer.wrapping_add(self.nbytes).copy_from(text.as_ptr(), now) };
-        self.nbytes = self.nbytes.saturating_add(text.len());
-        Ok(())
-    }
-}
-
-/// Runs the body of an exported function and reports its failure.
-pub(crate) fn run(
-    function: &'static str,
-    error: *mut dlrs_error,
-    body: impl FnOnce() -> Result<()>,
-) -> dlrs_status {
-    match body() {
-        Ok(()) => DLRS_OK as i32,
-        Err(failure) => report(function, error, None, &failure),
-    }
-}
-
-/// As [`run`], for a function with several pointers: a wrong one is reported first, by one function
-/// for all. [`arg::pointers`] is for what several functions call from their bodies, and for what
-/// runs after the usual case has been tried; of one pointer alone, [`arg::required`] is enough.
+/// Runs the body of an exported function with its pointers, judged, and reports its failure. Of
+/// several pointers that are wrong the first is reported, NULL before misaligned.
+///
+/// # Safety
+/// `error` is NULL, misaligned or a live struct; each of `pointers` is NULL, misaligned, or as its
+/// constructor says during the call.
 #[inline(always)]
-pub(crate) fn run_given<const N: usize>(
+pub(crate) unsafe fn run<P: Parameters>(
     function: &'static str,
     error: *mut dlrs_error,
-    pointers: [Pointer; N],
-    body: impl FnOnce() -> Result<()>,
+    pointers: P,
+    body: impl FnOnce(P::Judged) -> Result<()>,
 ) -> dlrs_status {
-    if arg::wrong(&pointers) {
-        let again = pointers; // so that those of a usual call stay in registers
-        return report_wrong(function, error, &again);
+    // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
+    unsafe {
+        if pointers.wrong() {
+            return pointers.refused(|all| report_wrong(function, error, all));
+        }
+        pointers.clear();
+        match body(pointers.judged()) {
+            Ok(()) => DLRS_OK as dlrs_status,
+            Err(failure) => report(function, error, None, &failure),
+        }
     }
-    run(function, error, body)
 }
 
+/// As [`run`], for a function that tries its `usual` case first: the `rest`, which is told what
+/// that has left, is out of its way.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+pub(crate) unsafe fn run_usual<P: Parameters, L>(
+    function: &'static str,
+    error: *mut dlrs_error,
+    pointers: P,
+    usual: impl FnOnce(&P::Judged) -> core::result::Result<(), L>,
+    rest: impl FnOnce(P::Judged, L) -> Result<()>,
+) -> dlrs_status {
+    // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
+    unsafe {
+        if pointers.wrong() {
+            return pointers.refused(|all| report_wrong(function, error, all));
+        }
+        let judged = pointers.judged();
+        match usual(&judged) {
+            Ok(()) => DLRS_OK as dlrs_status,
+            Err(left) => {
+                pointers.clear();
+                run_rest(function, error, move || rest(judged, left))
+            }
+        }
+    }
+}
+
+/// Runs what is left of a function that has tried its usual case without success.
+///
+/// # Safety
+/// `error` is NULL, misaligned or a live struct.
 #[cold]
 #[inline(never)]
-fn report_wrong(
+pub(crate) unsafe fn run_rest(
+    function: &'static str,
+    error: *mut dlrs_error,
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    // SAFETY: error is NULL, misaligned or a live struct.
+    unsafe { run(function, error, (), |()| body()) }
+}
+
+/// # Safety
+/// `error` is NULL, misaligned or a live struct.
+#[cold]
+#[inline(never)]
+unsafe fn report_wrong(
     function: &'static str,
     error: *mut dlrs_error,
     pointers: &[Pointer],
 ) -> dlrs_status {
-    report(function, error, None, &arg::refused(pointers).error())
+    // SAFETY: error is NULL, misaligned or a live struct.
+    unsafe { report(function, error, None, &arg::first_wrong(pointers)) }
 }
 
-/// As [`run`], for a function that has tried its usual case without success: out of its way.
-#[cold]
-#[inline(never)]
-pub(crate) fn run_rest(
+/// As [`run`], for a function whose first parameter is a text, which the body hands over: the
+/// message quotes it where it is at fault.
+///
+/// # Safety
+/// As [`run`].
+pub(crate) unsafe fn run_quoting<P: Parameters>(
     function: &'static str,
     error: *mut dlrs_error,
-    body: impl FnOnce() -> Result<()>,
+    pointers: P,
+    body: impl FnOnce(P::Judged, &mut &[u8]) -> Result<()>,
 ) -> dlrs_status {
-    run(function, error, body)
-}
-
-/// As [`run`], for a function whose first parameter is a text: the message quotes it where it is at
-/// fault.
-pub(crate) fn run_quoting(
-    function: &'static str,
-    error: *mut dlrs_error,
-    quoted: Option<&[u8]>,
-    body: impl FnOnce() -> Result<()>,
-) -> dlrs_status {
-    match body() {
-        Ok(()) => DLRS_OK as i32,
-        Err(failure) => report(
-            function,
-            error,
-            quoted.filter(|_| place(function, failure.argument()) == 1),
-            &failure,
-        ),
+    let mut text: &[u8] = &[];
+    // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
+    unsafe {
+        if pointers.wrong() {
+            return pointers.refused(|all| report_wrong(function, error, all));
+        }
+        pointers.clear();
+        match body(pointers.judged(), &mut text) {
+            Ok(()) => DLRS_OK as dlrs_status,
+            Err(failure) => {
+                let quoted = place(function, failure.argument()) == 1;
+                report(function, error, quoted.then_some(text), &failure)
+            }
+        }
     }
 }
 
@@ -257,17 +251,18 @@ fn place(function: &str, argument: Option<Arg>) -> i32 {
 
 const READER: Reader = Reader { python: false, dtype: dtype::format_word };
 
+/// # Safety
+/// `error` is NULL, misaligned or a live struct.
 #[cold]
-fn report(
+unsafe fn report(
     function: &'static str,
     error: *mut dlrs_error,
     quoted: Option<&[u8]>,
     failure: &Error,
 ) -> dlrs_status {
     let status = failure.status() as i32;
-    if error.is_null() || !error.is_aligned() {
-        return status;
-    }
+    // SAFETY: error is NULL, misaligned or a live struct.
+    let Some(error) = (unsafe { Out::found(error) }) else { return status };
     let mut full = dlrs_error {
         status,
         argument: place(function, failure.argument()),
@@ -278,11 +273,8 @@ fn report(
         limit: failure.bound(),
         ..dlrs_error::NONE
     };
-    let start = offset_of!(dlrs_error, message);
-    // SAFETY: error is neither NULL nor misaligned, and a live struct starts with its size.
-    let given = unsafe { (&raw const (*error).struct_size).read() } as usize;
-    let size = given.min(size_of::<dlrs_error>());
-    let room = size.saturating_sub(start).min(DLRS_ERROR_MESSAGE_SIZE);
+    let size = error.said();
+    let room = size.saturating_sub(offset_of!(dlrs_error, message)).min(DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
     let ends = failure.write(READER, function, quoted, &mut text).unwrap_or_default();
@@ -291,34 +283,21 @@ fn report(
     [full.text_start, full.text_end, full.hint_start] = ends.map(place);
     full.hint_end = place(text.nbytes);
     text.finish();
-    let skip = size_of::<u32>();
-    if size > skip {
-        // SAFETY: both structs hold `size` bytes; `struct_size` itself stays as it is.
-        unsafe {
-            let from = (&raw const full).cast::<u8>().add(skip);
-            error.cast::<u8>().add(skip).copy_from_nonoverlapping(from, size - skip);
-        }
-    }
+    error.fill_part(&full, size);
     status
 }
 
-/// An error that a function has filled, as far as its message.
-///
-/// # Safety
-/// `failure` is NULL or live.
-pub(crate) unsafe fn with_message(
-    failure: *const dlrs_error,
-    argument: Arg,
-) -> Result<NonNull<dlrs_error>> {
-    let found = arg::required(failure, argument)?;
-    // SAFETY: a live struct starts with its size.
-    let given = unsafe { (&raw const (*failure).struct_size).read() } as usize;
-    let least = offset_of!(dlrs_error, message) + 1;
-    if given < least {
+/// An error that a function has filled, as far as its message; what is behind it is 0 where the
+/// struct is too short.
+pub(crate) fn with_message(failure: Live<dlrs_error>, argument: Arg) -> Result<dlrs_error> {
+    let (size, least) = (failure.said(), offset_of!(dlrs_error, message) + 1);
+    if size < least {
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(argument);
-        return Err(error.value(given as i64).limit(least as i64));
+        return Err(error.value(size as i64).limit(least as i64));
     }
-    Ok(found)
+    let mut read = dlrs_error::NONE;
+    failure.read_part(size, &mut read);
+    Ok(read)
 }
 
 /// DLPack's error callback: receives a Python exception's name and a message, both valid during the
@@ -366,16 +345,15 @@ pub unsafe extern "C" fn dlrs_error_forward(
     set_error: dlrs_set_error_fn,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_error_forward", error, || {
-        // SAFETY: failure is NULL or a live struct.
-        let failure = unsafe { with_message(failure, Arg::failure) }?.as_ptr();
-        // SAFETY: failure is a live struct that reaches to its message, as `with_message` found.
-        let (status, message) =
-            unsafe { ((*failure).status, (&raw const (*failure).message).cast()) };
-        if let Some(set_error) = set_error {
-            // SAFETY: set_error is a function that takes error_ctx; both texts end with NUL.
-            unsafe { set_error(error_ctx, exception_of(status).as_ptr(), message) };
-        }
-        Ok(())
-    })
+    // SAFETY: failure is NULL or live, and error too; set_error takes error_ctx and two texts.
+    unsafe {
+        run("dlrs_error_forward", error, (arg::live(failure, Arg::failure),), |(failure,)| {
+            let failure = with_message(failure, Arg::failure)?;
+            if let Some(set_error) = set_error {
+                let kind = exception_of(failure.status).as_ptr();
+                set_error(error_ctx, kind, failure.message.as_ptr());
+            }
+            Ok(())
+        })
+    }
 }

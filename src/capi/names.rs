@@ -3,49 +3,15 @@
 use core::ffi::c_char;
 use core::fmt;
 
-use super::arg::{self, Pointer};
-use super::error::{Text, dlrs_error, dlrs_status, run_given, run_quoting};
+use super::arg::{self, Text, live, optional, variable, write_text};
+use super::error::{dlrs_error, dlrs_status, run, run_quoting};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Result, Status::*};
+use crate::error::{Arg, Of};
 use crate::{device_type, dtype};
 
-/// Writes a text with NUL into `buffer` and tells how long the whole of it is.
-///
 /// # Safety
-/// `buffer` holds `capacity` bytes, or is NULL for 0; `nbytes` is NULL or a writable variable.
-#[inline(never)]
-pub(super) unsafe fn write_text(
-    buffer: *mut c_char,
-    capacity: usize,
-    nbytes: *mut usize,
-    write: &mut dyn FnMut(&mut Text) -> fmt::Result,
-) -> Result<()> {
-    if isize::try_from(capacity).is_err() {
-        let error = Error::new(DLRS_BAD_ARG).detail(arg::TOO_LARGE).of(Arg::capacity);
-        return Err(error.value_u64(capacity as u64).limit(isize::MAX as i64));
-    }
-    // SAFETY: capacity bytes are writable at buffer.
-    let mut text = unsafe { Text::new(buffer.cast(), capacity) };
-    // A text that is too long is no error of `Text`; whatever else cannot be written is a bug.
-    let written = write(&mut text);
-    let fitted = text.finish();
-    // SAFETY: nbytes is NULL or a writable variable, and aligned.
-    unsafe { arg::report(nbytes, text.nbytes) };
-    if written.is_err() {
-        return Err(Error::new(DLRS_INTERNAL).detail("a value could not be written"));
-    }
-    // A question for the length only is answered, not refused.
-    if fitted || buffer.is_null() {
-        return Ok(());
-    }
-    let error = Error::new(DLRS_BUF_SMALL).of(Arg::capacity);
-    Err(error.value(capacity as i64).limit(text.nbytes.saturating_add(1) as i64))
-}
-
-/// A function that writes a name.
-///
-/// # Safety
-/// `buffer` holds `capacity` bytes, or is NULL for 0; `nbytes` is NULL or a writable variable.
+/// `buffer` is NULL or has `capacity` writable bytes, `nbytes` is NULL or a writable variable,
+/// `error` NULL or live.
 #[inline(never)]
 unsafe fn formatted(
     function: &'static str,
@@ -53,31 +19,10 @@ unsafe fn formatted(
     error: *mut dlrs_error,
     write: &mut dyn FnMut(&mut Text) -> fmt::Result,
 ) -> dlrs_status {
-    let room = arg::need_if(capacity > 0, buffer, Arg::buffer);
-    run_given(function, error, [room, arg::may(nbytes, Arg::nbytes)], || {
-        // SAFETY: capacity bytes are writable at buffer; nbytes is NULL or writable, as judged.
-        unsafe { write_text(buffer, capacity, nbytes, write) }
-    })
-}
-
-/// A function that reads a text; the message quotes it where it is at fault.
-///
-/// # Safety
-/// `text` is NULL or has `nbytes` readable bytes, which stay unchanged.
-#[inline(never)]
-pub(super) unsafe fn parsed(
-    function: &'static str,
-    (text, nbytes): (*const c_char, usize),
-    out: Pointer,
-    error: *mut dlrs_error,
-    parse: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> dlrs_status {
-    // SAFETY: text is NULL or has nbytes readable bytes, which stay unchanged during the call.
-    let bytes = unsafe { arg::bytes(text.cast(), nbytes as u64, [Arg::text, Arg::nbytes]) };
-    run_quoting(function, error, bytes.ok(), || {
-        arg::pointers([arg::need(text, Arg::text), out])?;
-        parse(bytes?).of(Arg::text)
-    })
+    let room = arg::buffer(buffer, capacity, Arg::buffer);
+    let pointers = (room, optional(variable(nbytes, Arg::nbytes)));
+    // SAFETY: buffer is NULL or has room, nbytes is NULL or writable, error NULL or live.
+    unsafe { run(function, error, pointers, |(buffer, nbytes)| write_text(buffer, nbytes, write)) }
 }
 
 /// Parse the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
@@ -103,11 +48,13 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: text is NULL or has nbytes readable bytes, by the preface; out is a writable
-    // variable, neither NULL nor misaligned, as `parsed` finds before it parses.
+    let pointers = (live(text, Arg::text), variable(out, Arg::out));
+    // SAFETY: text is NULL or has nbytes readable bytes, out is NULL or writable, error NULL or
+    // live, by the preface.
     unsafe {
-        parsed("dlrs_dtype_parse", (text, nbytes), arg::need(out, Arg::out), error, &mut |text| {
-            out.write(dtype::parse(text)?);
+        run_quoting("dlrs_dtype_parse", error, pointers, |(text, out), quoted| {
+            *quoted = arg::bytes(text, nbytes, Arg::nbytes)?;
+            out.set(dtype::parse(quoted).of(Arg::text)?);
             Ok(())
         })
     }

@@ -2,9 +2,8 @@
 
 use core::ffi::c_char;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_given};
-use super::names::write_text;
+use super::arg::{self, optional, variable, write_text};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLDataType;
 use crate::dtype_notation::{self, Notation, Notation::*};
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -42,13 +41,17 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need_if(capacity > 0, buffer, Arg::buffer), arg::may(nbytes, Arg::nbytes)];
-    run_given("dlrs_dtype_format_as", error, pointers, || {
-        let notation = notation_of(notation, Arg::notation)?;
-        let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
-        // SAFETY: buffer has capacity writable bytes, nbytes is NULL or a writable variable.
-        unsafe { write_text(buffer, capacity, nbytes, &mut |out| text.write(out)) }
-    })
+    let room = arg::buffer(buffer, capacity, Arg::buffer);
+    let pointers = (room, optional(variable(nbytes, Arg::nbytes)));
+    // SAFETY: buffer is NULL or has capacity writable bytes, nbytes is NULL or a writable variable,
+    // error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_dtype_format_as", error, pointers, |(buffer, nbytes)| {
+            let notation = notation_of(notation, Arg::notation)?;
+            let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
+            write_text(buffer, nbytes, &mut |out| text.write(out))
+        })
+    }
 }
 
 /// Return the dtype of a kind and an item size of the array interface: 'f' of 4 bytes.
@@ -70,12 +73,13 @@ pub unsafe extern "C" fn dlrs_dtype_from_kind(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_dtype_from_kind", error, || {
-        let out = arg::required(out, Arg::out)?;
-        // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
-        unsafe { out.write(dtype_notation::from_kind(kind, itemsize)?) };
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_dtype_from_kind", error, (variable(out, Arg::out),), |(out,)| {
+            out.set(dtype_notation::from_kind(kind, itemsize)?);
+            Ok(())
+        })
+    }
 }
 
 /// Return the kind and the item size of a dtype in the array interface.
@@ -99,14 +103,14 @@ pub unsafe extern "C" fn dlrs_dtype_to_kind(
     itemsize: *mut u32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(kind, Arg::kind), arg::need(itemsize, Arg::itemsize)];
-    run_given("dlrs_dtype_to_kind", error, pointers, || {
-        let (letter, nbytes) = dtype_notation::to_kind(dtype).of(Arg::dtype)?;
-        // SAFETY: kind and itemsize are writable variables, neither NULL nor misaligned.
-        unsafe {
-            arg::report(kind, letter.into());
-            arg::report(itemsize, nbytes);
-        }
-        Ok(())
-    })
+    let pointers = (variable(kind, Arg::kind), variable(itemsize, Arg::itemsize));
+    // SAFETY: kind and itemsize are NULL or writable variables, error is NULL or live.
+    unsafe {
+        run("dlrs_dtype_to_kind", error, pointers, |(kind, itemsize)| {
+            let (letter, nbytes) = dtype_notation::to_kind(dtype).of(Arg::dtype)?;
+            kind.set(letter.into());
+            itemsize.set(nbytes);
+            Ok(())
+        })
+    }
 }

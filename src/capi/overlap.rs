@@ -1,7 +1,7 @@
 //! Queries on shared memory.
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::arg::{Live, live, variable};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{elements, same_origin};
 use crate::error::{Arg, Of, Result};
@@ -24,19 +24,8 @@ pub enum dlrs_answer {
 
 use dlrs_answer::*;
 
-/// Reads a tensor of which the addresses matter.
-///
-/// # Safety
-/// `tensor` is NULL or a readable tensor.
-unsafe fn read(
-    tensor: *const DLTensor,
-    flags: u64,
-    argument: Arg,
-    into: &mut Snapshot,
-) -> Result<()> {
-    let tensor = arg::required(tensor, argument)?;
-    // SAFETY: tensor is a readable tensor.
-    unsafe { into.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }.of(argument)
+fn read(tensor: Live<DLTensor>, flags: u64, argument: Arg, into: &mut Snapshot) -> Result<()> {
+    tensor.read(flags, Rules::of(Level::DLRS_LEVEL_LAYOUT), into).of(argument)
 }
 
 /// Return whether no two elements of a tensor share memory.
@@ -60,23 +49,23 @@ pub unsafe extern "C" fn dlrs_is_unique(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(tensor, Arg::tensor), arg::need(out, Arg::out)];
-    run_given("dlrs_is_unique", error, pointers, || {
-        let out = arg::required(out, Arg::out)?;
-        let mut snapshot = Snapshot::new();
-        // SAFETY: tensor is a live tensor, by the preface.
-        unsafe { read(tensor, flags, Arg::tensor, &mut snapshot) }?;
-        let tensor = &snapshot;
-        let bits = tensor.slot_bits();
-        let answer = match sharing::self_verdict(tensor.shape(), tensor.strides(), bits) {
-            Verdict::Disjoint => DLRS_YES,
-            Verdict::Overlap => DLRS_NO,
-            Verdict::Undecided => DLRS_UNDECIDED,
-        };
-        // SAFETY: out is a writable variable, neither NULL nor misaligned.
-        unsafe { out.write(answer as i32) };
-        Ok(())
-    })
+    let pointers = (live(tensor, Arg::tensor), variable(out, Arg::out));
+    // SAFETY: tensor and error are NULL or live, out is NULL or a writable variable.
+    unsafe {
+        run("dlrs_is_unique", error, pointers, |(tensor, out)| {
+            let mut snapshot = Snapshot::new();
+            read(tensor, flags, Arg::tensor, &mut snapshot)?;
+            let tensor = &snapshot;
+            let bits = tensor.slot_bits();
+            let answer = match sharing::self_verdict(tensor.shape(), tensor.strides(), bits) {
+                Verdict::Disjoint => DLRS_YES,
+                Verdict::Overlap => DLRS_NO,
+                Verdict::Undecided => DLRS_UNDECIDED,
+            };
+            out.set(answer as i32);
+            Ok(())
+        })
+    }
 }
 
 /// Return whether elements of two tensors share memory.
@@ -103,27 +92,25 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)];
-    run_given("dlrs_may_overlap", error, pointers, || {
-        let out = arg::required(out, Arg::out)?;
-        let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
-        // SAFETY: a and b are live tensors, by the preface.
-        unsafe {
+    let pointers = (live(a, Arg::a), live(b, Arg::b), variable(out, Arg::out));
+    // SAFETY: a, b and error are NULL or live, out is NULL or a writable variable.
+    unsafe {
+        run("dlrs_may_overlap", error, pointers, |(a, b, out)| {
+            let (mut of_a, mut of_b) = (Snapshot::new(), Snapshot::new());
             read(a, a_flags, Arg::a, &mut of_a)?;
             read(b, b_flags, Arg::b, &mut of_b)?;
-        }
-        let (a, b) = (&of_a, &of_b);
-        let verdict = match same_origin(a, b) || a.empty || b.empty {
-            true => sharing::pair_verdict(&elements(a), &elements(b)),
-            false => Verdict::Undecided,
-        };
-        let answer = match verdict {
-            Verdict::Disjoint => DLRS_NO,
-            Verdict::Overlap => DLRS_YES,
-            Verdict::Undecided => DLRS_UNDECIDED,
-        };
-        // SAFETY: out is a writable variable, neither NULL nor misaligned.
-        unsafe { out.write(answer as i32) };
-        Ok(())
-    })
+            let (a, b) = (&of_a, &of_b);
+            let verdict = match same_origin(a, b) || a.empty || b.empty {
+                true => sharing::pair_verdict(&elements(a), &elements(b)),
+                false => Verdict::Undecided,
+            };
+            let answer = match verdict {
+                Verdict::Disjoint => DLRS_NO,
+                Verdict::Overlap => DLRS_YES,
+                Verdict::Undecided => DLRS_UNDECIDED,
+            };
+            out.set(answer as i32);
+            Ok(())
+        })
+    }
 }

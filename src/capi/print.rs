@@ -3,11 +3,10 @@
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
-use super::arg;
-use super::error::{Text, dlrs_error, dlrs_status, run_given};
-use super::names::write_text;
+use super::arg::{self, Live, Text, live, optional, variable, write_text};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Result, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::print::{self, Description, Elements, PrintOptions};
 use crate::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
@@ -28,12 +27,9 @@ pub struct dlrs_print_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_print_options {}
 
-/// # Safety
-/// `options` is NULL or a live options struct.
-unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Result<PrintOptions> {
+fn options_of(options: Option<Live<dlrs_print_options>>, argument: Arg) -> Result<PrintOptions> {
     let (default, mut room) = (PrintOptions::DEFAULT, MaybeUninit::uninit());
-    // SAFETY: options is NULL or a readable struct of the size that it says.
-    let Some(given) = (unsafe { arg::options(options, argument, &mut room) })? else {
+    let Some(given) = arg::options(options, argument, &mut room)? else {
         return Ok(default);
     };
     let or = |given: u32, default: u32| if given == 0 { default } else { given };
@@ -43,35 +39,70 @@ unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Resul
     })
 }
 
-/// Writes a tensor whose reading ended with `checked`; fails only when not even its shape is known.
-fn write_tensor(
-    tensor: &Snapshot,
-    flags: Option<u64>,
-    checked: Result<()>,
-    options: &PrintOptions,
-) -> Result<impl FnMut(&mut Text) -> core::fmt::Result> {
-    // A 0-d tensor has no extents either, and can be described when only its address is wrong.
-    if let Err(error) = checked
-        && tensor.shape().is_empty()
-        && !matches!(error.status(), DLRS_DATA_NULL | DLRS_OFFSET | DLRS_EXTENT_OVERFLOW)
-    {
-        return Err(error);
+/// What the two functions take but the tensor: options, and where the text goes.
+type Asked = (*const dlrs_print_options, (*mut c_char, usize, *mut usize), *mut dlrs_error);
+
+/// Reads a tensor, and writes what it is; fails only when not even its shape is known.
+///
+/// # Safety
+/// `tensor`, the options and the error are NULL or live; the buffer is NULL or has as many writable
+/// bytes as is said, which goes to a NULL or writable variable.
+#[inline(never)]
+unsafe fn print<T>(
+    function: &'static str,
+    tensor: *const T,
+    (options, (buffer, capacity, nbytes), error): Asked,
+    read: fn(Live<T>, u64, Rules, &mut Snapshot) -> Result<()>,
+    flags: u64,
+) -> dlrs_status {
+    let pointers = (
+        live(tensor, Arg::tensor),
+        optional(live(options, Arg::options)),
+        arg::buffer(buffer, capacity, Arg::buffer),
+        optional(variable(nbytes, Arg::nbytes)),
+    );
+    // SAFETY: tensor, options and error are NULL or live, buffer is NULL or has capacity writable
+    // bytes, nbytes is NULL or writable.
+    unsafe {
+        run(function, error, pointers, |(tensor, options, buffer, nbytes)| {
+            let options = options_of(options, Arg::options)?;
+            let mut snapshot = Snapshot::new();
+            let checked = read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot);
+            // A 0-d tensor has no extents either, and can be described when only its address is
+            // wrong.
+            if let Err(error) = checked
+                && snapshot.shape().is_empty()
+                && !matches!(error.status(), DLRS_DATA_NULL | DLRS_OFFSET | DLRS_EXTENT_OVERFLOW)
+            {
+                return Err(error.of(Arg::tensor));
+            }
+            write_text(buffer, nbytes, &mut |text| {
+                // Its layout was checked without error, and its memory is live during the call.
+                let reader = checked.ok().and_then(|()| Reader::new(&snapshot).ok());
+                write(&snapshot, checked, reader.as_ref(), &options, text)
+            })
+        })
     }
-    Ok(move |text: &mut Text| {
-        let description = Description {
-            shape: tensor.shape(),
-            strides: tensor.strides_given.then(|| tensor.strides()),
-            dtype: tensor.dtype,
-            device: tensor.device,
-            byte_offset: tensor.byte_offset,
-            flags,
-        };
-        // SAFETY: the layout was checked without error; the memory is live during the call.
-        let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) }.ok());
-        let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
-        print::write_tensor(&description, elements, options, text)?;
-        checked.or_else(|error: Error| broken(&error, text))
-    })
+}
+
+/// Writes a tensor whose reading ended with `checked`.
+fn write(
+    tensor: &Snapshot,
+    checked: Result<()>,
+    reader: Option<&Reader>,
+    options: &PrintOptions,
+    text: &mut Text,
+) -> core::fmt::Result {
+    let description = Description {
+        shape: tensor.shape(),
+        strides: tensor.strides_given.then(|| tensor.strides()),
+        dtype: tensor.dtype,
+        device: tensor.device,
+        byte_offset: tensor.byte_offset,
+        flags: Some(tensor.flags),
+    };
+    print::write_tensor(&description, reader.map(|reader| reader as &dyn Elements), options, text)?;
+    checked.or_else(|error| broken(&error, text))
 }
 
 /// Says on a new line why there are no values.
@@ -117,26 +148,10 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [
-        arg::need(tensor, Arg::tensor),
-        arg::may(options, Arg::options),
-        arg::need_if(capacity > 0, buffer, Arg::buffer),
-        arg::may(nbytes, Arg::nbytes),
-    ];
-    run_given("dlrs_tensor_to_string", error, pointers, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let mut snapshot = Snapshot::new();
-        // SAFETY: tensor is live, options NULL or live, by the preface; buffer has capacity
-        // writable bytes, and nbytes is NULL or writable.
-        unsafe {
-            let options = options_of(options, Arg::options)?;
-            let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
-            let checked = snapshot.read(tensor.as_ptr(), flags, rules);
-            let flags = Some(snapshot.flags);
-            let write = write_tensor(&snapshot, flags, checked, &options).of(Arg::tensor)?;
-            write_text(buffer, capacity, nbytes, &mut { write })
-        }
-    })
+    let asked = (options, (buffer, capacity, nbytes), error);
+    // SAFETY: tensor, options and error are NULL or live, buffer is NULL or has capacity writable
+    // bytes, nbytes is NULL or writable, by the preface.
+    unsafe { print("dlrs_tensor_to_string", tensor, asked, Live::<DLTensor>::read, flags) }
 }
 
 /// Describe a versioned tensor, and print its values as nested lists.
@@ -163,24 +178,11 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [
-        arg::need(tensor, Arg::tensor),
-        arg::may(options, Arg::options),
-        arg::need_if(capacity > 0, buffer, Arg::buffer),
-        arg::may(nbytes, Arg::nbytes),
-    ];
-    run_given("dlrs_managed_to_string", error, pointers, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let mut snapshot = Snapshot::new();
-        // SAFETY: tensor is live, options NULL or live, by the preface; buffer has capacity
-        // writable bytes, and nbytes is NULL or writable.
-        unsafe {
-            let options = options_of(options, Arg::options)?;
-            let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
-            let checked = snapshot.read_managed(tensor.as_ptr(), rules);
-            let flags = Some(snapshot.flags);
-            let write = write_tensor(&snapshot, flags, checked, &options).of(Arg::tensor)?;
-            write_text(buffer, capacity, nbytes, &mut { write })
-        }
-    })
+    let asked = (options, (buffer, capacity, nbytes), error);
+    let read = |tensor: Live<DLManagedTensorVersioned>, _, rules, into: &mut Snapshot| {
+        tensor.read(rules, into)
+    };
+    // SAFETY: tensor, options and error are NULL or live, buffer is NULL or has capacity writable
+    // bytes, nbytes is NULL or writable, by the preface.
+    unsafe { print::<DLManagedTensorVersioned>("dlrs_managed_to_string", tensor, asked, read, 0) }
 }

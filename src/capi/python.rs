@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{NonNull, null, null_mut};
 
-use super::arg::{self, Out, Taken};
+use super::arg::{self, Live, Out, Taken, live, optional, result};
 use super::convert::{dlrs_import_options, import_of};
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::import::{Wanted, protocol};
@@ -14,11 +14,9 @@ use crate::python::{self, Object, Owned, PyObject, Python, capsule, export, stre
 use crate::tensor::share::Managed;
 use crate::validate::check_flags;
 
-/// A new reference, for the caller.
-pub(super) fn give(out: Out<c_void>, made: Owned) {
-    if let Some(made) = NonNull::new(made.into_ptr()) {
-        out.set(made.cast());
-    }
+/// Hands a new object over.
+pub(super) fn give(out: Out<*mut c_void>, made: Owned) {
+    out.set(made.into_ptr().cast());
 }
 
 /// Puts the tensor of a caller's variable into the object that `make` makes of it.
@@ -31,13 +29,11 @@ pub(super) unsafe fn put<T: Managed>(
     make: impl FnOnce(Python, NonNull<T>) -> Result<Owned>,
 ) -> Result<()> {
     const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
-    // SAFETY: tensor and out are NULL or writable variables, which `new` judges, and the taken
-    // tensor is live; an Owned is never NULL.
-    unsafe {
-        let taken = Taken::new(tensor, out, ARGS)?;
-        let made = make(Python::get()?, taken.tensor).of(ARGS[0])?;
-        taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
-    }
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live.
+    let (taken, out) = unsafe { Taken::new(tensor, out, ARGS) }?;
+    let made = make(Python::get()?, taken.tensor).of(ARGS[0])?;
+    taken.empty();
+    give(out, made);
     Ok(())
 }
 
@@ -66,11 +62,13 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: tensor and out are NULL or writable variables; the taken tensor is live, and the
-    // capsule owns its reference on success.
-    run("dlrs_py_capsule_new_take", error, || unsafe {
-        put(tensor, out, |python, tensor| capsule::new(python, tensor))
-    })
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and the
+    // capsule owns its reference on success; error is NULL or live.
+    unsafe {
+        run("dlrs_py_capsule_new_take", error, (), |()| {
+            put(tensor, out, |python, tensor| capsule::new(python, tensor))
+        })
+    }
 }
 
 /// Put a legacy tensor into a capsule named "dltensor".
@@ -94,11 +92,13 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: tensor and out are NULL or writable variables; the taken tensor is live, and the
-    // capsule owns its reference on success.
-    run("dlrs_py_capsule_new_legacy_take", error, || unsafe {
-        put(tensor, out, |python, tensor| capsule::new_legacy(python, tensor))
-    })
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and the
+    // capsule owns its reference on success; error is NULL or live.
+    unsafe {
+        run("dlrs_py_capsule_new_legacy_take", error, (), |()| {
+            put(tensor, out, |python, tensor| capsule::new_legacy(python, tensor))
+        })
+    }
 }
 
 /// Take the tensor out of a capsule, of either kind.
@@ -130,18 +130,18 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_capsule_consume", error, || {
-        let capsule = capsule.cast::<PyObject>();
-        // SAFETY: out is NULL or a writable variable.
-        let (_, out) = unsafe { arg::with_out(capsule, Arg::capsule, out, Arg::out) }?;
-        check_flags(legacy_flags).of(Arg::legacy_flags)?;
-        // SAFETY: capsule is a live object during the call; `get` found this thread attached.
-        out.set(
-            capsule::consume(Python::get()?, unsafe { Object::new(capsule) }, legacy_flags)
-                .of(Arg::capsule)?,
-        );
-        Ok(())
-    })
+    let pointers = (live(capsule.cast::<PyObject>(), Arg::capsule), result(out, Arg::out));
+    // SAFETY: capsule is NULL or a live object, out NULL or a writable variable, error NULL or
+    // live; `get` found this thread attached.
+    unsafe {
+        run("dlrs_py_capsule_consume", error, pointers, |(capsule, out)| {
+            check_flags(legacy_flags).of(Arg::legacy_flags)?;
+            let capsule = Object::new(capsule.as_ptr());
+            let taken = capsule::consume(Python::get()?, capsule, legacy_flags);
+            out.give(taken.of(Arg::capsule)?);
+            Ok(())
+        })
+    }
 }
 
 /// The arguments of `__dlpack__`: borrowed objects; NULL and None are the default.
@@ -221,29 +221,20 @@ pub unsafe extern "C" fn dlrs_py_export(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = unsafe {
-        [
-            arg::need(tensor, Arg::tensor),
-            arg::may(request, Arg::request),
-            arg::result(out, Arg::out),
-        ]
-    };
-    run_given("dlrs_py_export", error, pointers, || {
-        // SAFETY: tensor is live, request NULL or live, as are its objects, by the preface; out was
-        // judged and set to NULL above.
-        unsafe {
-            let out = Out::judged(out);
-            let tensor = arg::required(tensor, Arg::tensor)?;
+    let request = optional(live(request, Arg::request));
+    let pointers = (live(tensor, Arg::tensor), request, result(out, Arg::out));
+    // SAFETY: tensor, request and its objects, and error are NULL or live, out is NULL or a
+    // writable variable, by the preface.
+    unsafe {
+        run("dlrs_py_export", error, pointers, |(tensor, request, out)| {
             let mut room = MaybeUninit::uninit();
-            let request = arg::usual_options(request, Arg::request, &mut room)?;
+            let request = arg::options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
             let asked = asked(python, request).of(Arg::request)?;
-            let made = export::export(python, tensor, &asked).of(Arg::tensor)?;
-            give(out, made);
-        }
-        Ok(())
-    })
+            give(out, export::export(python, tensor.get(), &asked).of(Arg::tensor)?);
+            Ok(())
+        })
+    }
 }
 
 /// Treat legacy tensors as writable: their struct lacks the flag, and read-only is the default.
@@ -328,8 +319,9 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(unknown(flags, protocols, reserved));
     }
     let mut room = MaybeUninit::uninit();
-    // SAFETY: the import options are NULL or live.
-    let mut import = *unsafe { import_of(options.import_options, &mut room) }?;
+    // SAFETY: the import options are NULL or live, and so is what they have.
+    let mut import =
+        *unsafe { import_of(Live::optional(options.import_options, Arg::options)?, &mut room)? };
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
     let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
     Ok(Wanted {
@@ -381,22 +373,20 @@ pub unsafe extern "C" fn dlrs_py_import(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     let object = object.cast::<PyObject>();
-    let (from, given) = (arg::need(object, Arg::object), arg::may(options, Arg::options));
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = [from, given, unsafe { arg::result(out, Arg::out) }];
-    run_given("dlrs_py_import", error, pointers, || {
-        // SAFETY: object is live; options is NULL or live, and so are the objects and options in
-        // it; this thread is attached: `get` found it.
-        unsafe {
-            let out = Out::judged(out);
+    let given = optional(live(options, Arg::options));
+    let pointers = (live(object, Arg::object), given, result(out, Arg::out));
+    // SAFETY: object, options, their objects and options, and error are NULL or live; out is NULL
+    // or a writable variable; `get` found this thread attached.
+    unsafe {
+        run("dlrs_py_import", error, pointers, |(object, options, out)| {
             let mut room = MaybeUninit::uninit();
-            let options =
-                arg::usual_options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
+            let options = arg::options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
             let mut wanted = wanted(options).of(Arg::options)?;
             let python = Python::get()?;
             wanted.ask(python, options.device.cast(), options.copy.cast()).of(Arg::options)?;
-            out.set(python::import::import(python, Object::new(object), &wanted).of(Arg::object)?);
-        }
-        Ok(())
-    })
+            let imported = python::import::import(python, Object::new(object.as_ptr()), &wanted);
+            out.give(imported.of(Arg::object)?);
+            Ok(())
+        })
+    }
 }

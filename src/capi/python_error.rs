@@ -1,12 +1,12 @@
 //! Python: exceptions for failures.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::fmt::Write;
 use core::mem::MaybeUninit;
-use core::ptr::{NonNull, null};
+use core::ptr::null;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run_given, with_message};
+use super::arg::{self, Items, Live, live, optional};
+use super::error::{dlrs_error, dlrs_status, run, with_message};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::raise::{self, Message};
 use crate::python::{Owned, PyObject, Python};
@@ -63,26 +63,28 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
     options: *const dlrs_py_error_options,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(failure, Arg::failure), arg::may(options, Arg::options)];
-    run_given("dlrs_py_error_set_as", error, pointers, || {
-        // SAFETY: failure is a live error with a message; options is NULL or live, its texts end
-        // with NUL.
-        unsafe { raise(failure, options) }
-    })
+    let pointers = (live(failure, Arg::failure), optional(live(options, Arg::options)));
+    // SAFETY: failure is NULL or an error with a message; options and error are NULL or live, and
+    // the texts of options end with NUL.
+    unsafe {
+        run("dlrs_py_error_set_as", error, pointers, |(failure, options)| raise(failure, options))
+    }
 }
 
 /// # Safety
 /// `failure` is NULL or a live error, whose message ends with NUL; `options` is NULL or live, and
 /// so are the pointers in it.
-unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
-    // SAFETY: failure is NULL or live, which `with_message` judges, and its message ends with NUL;
-    // options is NULL or live; class is one of Python's, or held by `own`.
+unsafe fn raise(
+    failure: Live<dlrs_error>,
+    options: Option<Live<dlrs_py_error_options>>,
+) -> Result<()> {
+    // SAFETY: the texts of options end with NUL; class is one of Python's, or held by `own`.
     unsafe {
         let mut room = MaybeUninit::uninit();
         let options = arg::options(options, Arg::options, &mut room)?;
         let python = Python::get()?;
         let failure = with_message(failure, Arg::failure)?;
-        let (status, field) = ((*failure.as_ptr()).status, (*failure.as_ptr()).field);
+        let (status, field) = (failure.status, failure.field);
         let set = !python.PyErr_Occurred().is_null();
         if status == DLRS_CALLBACK as i32 && set {
             return Ok(());
@@ -97,7 +99,7 @@ unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_option
             prefix = options.prefix;
         }
         let class = own.as_ref().map_or(raise::class_of(python, status), Owned::as_ptr);
-        set_text(python, class, failure, prefix)
+        set_text(python, class, &failure, prefix)
     }
 }
 
@@ -112,7 +114,7 @@ unsafe fn class_of(
     options: &dlrs_py_error_options,
 ) -> Result<Option<Owned>> {
     // SAFETY: kinds is NULL or holds kinds_count rows.
-    let kinds = unsafe { arg::array(options.kinds, options.kinds_count.into(), Arg::options) }?;
+    let kinds = unsafe { Items::member(options.kinds, options.kinds_count.into(), Arg::options) }?;
     let fits = |row: &dlrs_py_kind| {
         let of_class = row.status == status / 100 * 100;
         (row.status == status || of_class) && (row.field == 0 || row.field == field)
@@ -130,31 +132,30 @@ unsafe fn class_of(
     }
 }
 
+/// Sets an exception with the message, or with a prefix and its text where there is a prefix.
+///
 /// # Safety
-/// `failure` is live, with a message that ends with NUL; `class` is a live exception class;
-/// `prefix` is NULL or a text that ends with NUL.
+/// `class` is a live exception, and `prefix` NULL or a text that ends with NUL.
 unsafe fn set_text(
     python: Python,
     class: *mut PyObject,
-    failure: NonNull<dlrs_error>,
+    failure: &dlrs_error,
     prefix: *const c_char,
 ) -> Result<()> {
-    // SAFETY: failure is live, of the size that it says, and its message ends with NUL; class is a
-    // live exception; prefix is NULL or a text that ends with NUL.
+    let message = &failure.message;
+    // SAFETY: class is a live exception, both texts end with NUL.
     unsafe {
-        let message: *const c_char = (&raw const (*failure.as_ptr()).message).cast();
         if prefix.is_null() {
-            python.PyErr_SetString(class, message);
+            python.PyErr_SetString(class, message.as_ptr());
             return Ok(());
         }
-        let text = CStr::from_ptr(message).to_bytes();
-        let given = (&raw const (*failure.as_ptr()).struct_size).read() as usize;
-        let text = match given >= size_of::<dlrs_error>() {
+        let whole = arg::text(message.as_ptr(), Arg::failure)?.to_bytes();
+        let text = match failure.struct_size as usize >= size_of::<dlrs_error>() {
             true => {
-                let found = failure.as_ref();
-                text.get(found.text_start.into()..found.text_end.into()).unwrap_or(text)
+                let place = failure.text_start.into()..failure.text_end.into();
+                whole.get(place).unwrap_or(whole)
             }
-            false => text,
+            false => whole,
         };
         let mut said = Message::EMPTY;
         for part in [arg::text(prefix, Arg::options)?.to_bytes(), text] {

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::arg;
+use super::arg::{Held, live, result};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::python::put;
 use crate::abi::DLManagedTensorVersioned;
@@ -34,22 +34,21 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_py_holder_new_take", error, || {
-        // SAFETY: tensor and out are NULL or writable variables, and the taken tensor is live; name
-        // is NULL or a text that is never freed. The capsule owns the reference on success.
-        unsafe {
-            // One variable for both is refused below, with its tensor in it.
-            if name.is_null() && tensor.addr() != out.addr() {
-                let held = arg::held(tensor, Arg::tensor);
-                let tensor = arg::need(tensor, Arg::tensor);
-                let name = arg::need(name, Arg::name);
-                arg::pointers([tensor, held, name, arg::result(out, Arg::out)])?;
-            }
-            put(tensor, out, |python, tensor| {
-                capsule::private(python, tensor, arg::required(name, Arg::name)?.as_ptr())
-            })
+    // SAFETY: tensor and out are NULL or writable variables; a tensor in the first is live, and the
+    // capsule owns its reference on success; name is NULL or a text that is never freed; error is
+    // NULL or live.
+    unsafe {
+        // One variable for both is refused below, with its tensor in it.
+        if name.is_null() && tensor.addr() != out.addr() {
+            let held = Held(tensor, Arg::tensor);
+            let (tensor, name) = (live(tensor, Arg::tensor), live(name, Arg::name));
+            let pointers = (tensor, held, name, result(out, Arg::out));
+            return run("dlrs_py_holder_new_take", error, pointers, |_| Ok(()));
         }
-    })
+        run("dlrs_py_holder_new_take", error, (), |()| {
+            put(tensor, out, |python, tensor| capsule::private(python, tensor, name))
+        })
+    }
 }
 
 /// Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.

@@ -3,8 +3,8 @@
 use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::arg::variable;
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLDevice;
 use crate::error::{Arg, Of};
 use crate::python::stream::{self, Stream};
@@ -35,20 +35,20 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
     sync: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(out, Arg::out), arg::need(sync, Arg::sync)];
-    run_given("dlrs_stream_from_py", error, pointers, || {
-        let found = stream::from_python(number, device.device_type).of(Arg::number)?;
-        let (handle, wait) = match found {
-            Stream::NoSync => (null_mut(), 0),
-            Stream::Handle(handle) => (with_exposed_provenance_mut(handle), 1),
-        };
-        // SAFETY: out and sync are writable variables, neither NULL nor misaligned.
-        unsafe {
-            out.write(handle);
-            sync.write(wait);
-        }
-        Ok(())
-    })
+    let pointers = (variable(out, Arg::out), variable(sync, Arg::sync));
+    // SAFETY: out and sync are NULL or writable variables, error is NULL or live, by the preface.
+    unsafe {
+        run("dlrs_stream_from_py", error, pointers, |(out, sync)| {
+            let found = stream::from_python(number, device.device_type).of(Arg::number)?;
+            let (handle, wait) = match found {
+                Stream::NoSync => (null_mut(), 0),
+                Stream::Handle(handle) => (with_exposed_provenance_mut(handle), 1),
+            };
+            out.set(handle);
+            sync.set(wait);
+            Ok(())
+        })
+    }
 }
 
 /// Convert a stream handle into a `stream` argument of `__dlpack__`.
@@ -69,12 +69,12 @@ pub unsafe extern "C" fn dlrs_stream_to_py(
     out: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_to_py", error, || {
-        let out = arg::required(out, Arg::out)?;
-        let stream = Stream::Handle(stream.addr());
-        let number = stream::to_python(stream, device.device_type).of(Arg::stream)?;
-        // SAFETY: out is a writable variable, neither NULL nor misaligned.
-        unsafe { out.write(number) };
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_stream_to_py", error, (variable(out, Arg::out),), |(out,)| {
+            let stream = Stream::Handle(stream.addr());
+            out.set(stream::to_python(stream, device.device_type).of(Arg::stream)?);
+            Ok(())
+        })
+    }
 }

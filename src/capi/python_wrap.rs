@@ -4,8 +4,8 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run_given};
+use super::arg::{self, live, needed_if, optional, result, variable};
+use super::error::{dlrs_error, dlrs_status, run};
 use super::python::{asked, dlrs_py_request, give};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
@@ -43,19 +43,17 @@ pub unsafe extern "C" fn dlrs_py_wrap(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let owner = owner.cast::<PyObject>();
-    let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = [from, kept, unsafe { arg::result(out, Arg::out) }];
-    run_given("dlrs_py_wrap", error, pointers, || {
-        // SAFETY: tensor and owner are live, the memory as long as owner; out is writable.
-        unsafe {
-            let owner = arg::required(owner, Arg::owner)?;
-            let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
-            Out::clear(out).set(Block::versioned(made));
-        }
-        Ok(())
-    })
+    let owner = live(owner.cast::<PyObject>(), Arg::owner);
+    let pointers = (live(tensor, Arg::tensor), owner, result(out, Arg::out));
+    // SAFETY: tensor, owner and error are NULL or live, the memory as long as owner; out is NULL or
+    // a writable variable, by the preface.
+    unsafe {
+        run("dlrs_py_wrap", error, pointers, |(tensor, owner, out)| {
+            let made = wrap::around(Python::get()?, tensor.as_ptr(), flags, owner.get());
+            out.give(Block::versioned(made.map_err(blamed)?));
+            Ok(())
+        })
+    }
 }
 
 /// Implement `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object
@@ -83,25 +81,22 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let owner = owner.cast::<PyObject>();
-    let (from, kept) = (arg::need(tensor, Arg::tensor), arg::need(owner, Arg::owner));
-    // SAFETY: out is NULL or a writable variable.
-    let result = unsafe { arg::result(out, Arg::out) };
-    let pointers = [from, kept, arg::may(request, Arg::request), result];
-    run_given("dlrs_py_export_desc", error, pointers, || {
-        // SAFETY: tensor and owner are live, and the memory is valid as long as owner; request is
-        // NULL or live, as are its objects; out was judged and set to NULL above.
-        unsafe {
-            let (owner, out) = (arg::required(owner, Arg::owner)?, Out::judged(out));
+    let owner = live(owner.cast::<PyObject>(), Arg::owner);
+    let request = optional(live(request, Arg::request));
+    let pointers = (live(tensor, Arg::tensor), owner, request, result(out, Arg::out));
+    // SAFETY: tensor, owner, request and its objects, and error are NULL or live, the memory as
+    // long as owner; out is NULL or a writable variable, by the preface.
+    unsafe {
+        run("dlrs_py_export_desc", error, pointers, |(tensor, owner, request, out)| {
             let mut room = MaybeUninit::uninit();
-            let request = arg::usual_options(request, Arg::request, &mut room)?;
+            let request = arg::options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
             let asked = asked(python, request).of(Arg::request)?;
-            let made = export::export_kept(python, tensor, flags, owner, &asked);
+            let made = export::export_kept(python, tensor.as_ptr(), flags, owner.get(), &asked);
             give(out, made.map_err(blamed)?);
-        }
-        Ok(())
-    })
+            Ok(())
+        })
+    }
 }
 
 /// Read the arguments of a `__dlpack__(self, *, stream, max_version, dl_device, copy)`.
@@ -127,12 +122,13 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
     out: *mut dlrs_py_request,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let named = arg::need_if(!kwnames.is_null(), args, Arg::args);
-    run_given("dlrs_py_request_parse", error, [named, arg::need(out, Arg::out)], || {
-        // SAFETY: out is a live struct of the size that it says; args, nargs and kwnames are what
-        // Python has passed: live objects, and NULL or a tuple of names.
-        unsafe {
-            let given = arg::size(out, Arg::out)?;
+    let named = needed_if(!kwnames.is_null(), live(args, Arg::args));
+    // SAFETY: out is NULL or a live struct of the size that it says, error NULL or live; args,
+    // nargs and kwnames are what Python has passed: live objects, and NULL or a tuple of names.
+    unsafe {
+        let pointers = (named, variable(out, Arg::out));
+        run("dlrs_py_request_parse", error, pointers, |(_, out)| {
+            let given = out.size(Arg::out)?;
             let found = export::parse(args.cast(), nargs, kwnames.cast())?;
             let request = dlrs_py_request {
                 struct_size: given,
@@ -142,8 +138,8 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
                 copy: found.copy.cast(),
                 work_stream: null_mut(),
             };
-            arg::fill(out, request, given);
-        }
-        Ok(())
-    })
+            out.fill(request, given);
+            Ok(())
+        })
+    }
 }

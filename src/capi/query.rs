@@ -1,6 +1,6 @@
 //! Queries on a tensor.
 
-use super::arg;
+use super::arg::{live, variable};
 use super::convert::order_of;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
@@ -12,22 +12,25 @@ use crate::validate::{Level, Rules, Snapshot};
 /// Reads `tensor`, asks, and hands the answer over.
 ///
 /// # Safety
-/// `tensor` is NULL or a live tensor, `out` is NULL or a writable variable.
+/// `tensor` and `error` are NULL or live, `out` is NULL or a writable variable.
+#[inline(always)]
 unsafe fn ask<T>(
+    function: &'static str,
     (tensor, flags, level): (*const DLTensor, u64, Level),
-    (out, argument): (*mut T, Arg),
+    out: *mut T,
+    error: *mut dlrs_error,
     question: impl FnOnce(&Snapshot) -> Result<T>,
-) -> Result<()> {
-    arg::pointers([arg::need(tensor, Arg::tensor), arg::need(out, argument)])?;
-    let tensor = arg::required(tensor, Arg::tensor)?;
-    let out = arg::required(out, argument)?;
-    let mut snapshot = Snapshot::new();
-    // SAFETY: tensor is live, and found to be neither NULL nor misaligned.
-    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.of(Arg::tensor)?;
-    let answer = question(&snapshot).of(Arg::tensor)?;
-    // SAFETY: out is a writable variable, and found to be neither NULL nor misaligned.
-    unsafe { out.write(answer) };
-    Ok(())
+) -> dlrs_status {
+    let pointers = (live(tensor, Arg::tensor), variable(out, Arg::out));
+    // SAFETY: tensor and error are NULL or live, out is NULL or a writable variable.
+    unsafe {
+        run(function, error, pointers, |(tensor, out)| {
+            let mut snapshot = Snapshot::new();
+            tensor.read(flags, Rules::of(level), &mut snapshot).of(Arg::tensor)?;
+            out.set(question(&snapshot).of(Arg::tensor)?);
+            Ok(())
+        })
+    }
 }
 
 /// Count the elements of a tensor.
@@ -47,11 +50,9 @@ pub unsafe extern "C" fn dlrs_numel(
     out: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_numel", error, || {
-        let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-        unsafe { ask(given, (out, Arg::out), Snapshot::numel) }
-    })
+    let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
+    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_numel", given, out, error, Snapshot::numel) }
 }
 
 /// Compute the bits from one element to the next in a compact tensor.
@@ -74,11 +75,10 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
     out: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_itemsize_bits", error, || {
-        let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-        unsafe { ask(given, (out, Arg::out), |tensor| Ok(tensor.slot_bits().into())) }
-    })
+    let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
+    let question = |tensor: &Snapshot| Ok(tensor.slot_bits().into());
+    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_itemsize_bits", given, out, error, question) }
 }
 
 /// Compute the bytes of the elements of a tensor without gaps.
@@ -101,11 +101,9 @@ pub unsafe extern "C" fn dlrs_nbytes(
     out: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_nbytes", error, || {
-        let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-        unsafe { ask(given, (out, Arg::out), Snapshot::nbytes) }
-    })
+    let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
+    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_nbytes", given, out, error, Snapshot::nbytes) }
 }
 
 /// Return whether a tensor is dense in a memory order.
@@ -128,16 +126,13 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_is_contiguous", error, || {
-        let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
-        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-        unsafe {
-            ask(given, (out, Arg::out), |tensor| {
-                let order = order_of(order).of(Arg::order)?;
-                Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
-            })
-        }
-    })
+    let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
+    let question = |tensor: &Snapshot| {
+        let order = order_of(order).of(Arg::order)?;
+        Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
+    };
+    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_is_contiguous", given, out, error, question) }
 }
 
 /// Return whether the first element of a tensor is aligned.
@@ -161,21 +156,17 @@ pub unsafe extern "C" fn dlrs_is_aligned(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_is_aligned", error, || {
-        const ALIGNMENT: &str =
-            "is no power of two, or too large\0Give a power of two up to the limit.";
-        let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
-        // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-        unsafe {
-            ask(given, (out, Arg::out), |tensor| {
-                if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
-                    let error = Error::new(DLRS_BAD_ARG).detail(ALIGNMENT);
-                    let error = error.of(Arg::align_bytes).value_u64(align_bytes);
-                    return Err(error.limit(ALIGN_BYTES_MAX as i64));
-                }
-                tensor.check_addressed()?;
-                Ok(tensor.check_aligned(align_bytes as usize).is_ok().into())
-            })
+    const ALIGNMENT: &str =
+        "is no power of two, or too large\0Give a power of two up to the limit.";
+    let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
+    let question = |tensor: &Snapshot| {
+        if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
+            let error = Error::new(DLRS_BAD_ARG).detail(ALIGNMENT).of(Arg::align_bytes);
+            return Err(error.value_u64(align_bytes).limit(ALIGN_BYTES_MAX as i64));
         }
-    })
+        tensor.check_addressed()?;
+        Ok(tensor.check_aligned(align_bytes as usize).is_ok().into())
+    };
+    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
+    unsafe { ask("dlrs_is_aligned", given, out, error, question) }
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use super::arg;
+use super::arg::live;
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
@@ -44,11 +44,13 @@ pub unsafe extern "C" fn dlrs_ready_record(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_ready_record", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        // SAFETY: tensor is live and stream is NULL or one of its device, by the preface.
-        unsafe { ready::record(tensor, stream) }.of(Arg::tensor)
-    })
+    // SAFETY: tensor and error are NULL or live and stream is NULL or one of its device: the
+    // preface.
+    unsafe {
+        run("dlrs_ready_record", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            ready::record(tensor.get(), stream).of(Arg::tensor)
+        })
+    }
 }
 
 /// Make later work of a stream wait until a tensor is ready, as its producer recorded; without a
@@ -75,12 +77,14 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_ready_wait", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        backend(device, Arg::device)?;
-        // SAFETY: tensor is live and stream is NULL or one of the device, by the preface.
-        unsafe { ready::wait(tensor, device, stream) }
-    })
+    // SAFETY: tensor and error are NULL or live and stream is NULL or one of the device: the
+    // preface.
+    unsafe {
+        run("dlrs_ready_wait", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            backend(device, Arg::device)?;
+            ready::wait(tensor.get(), device, stream)
+        })
+    }
 }
 
 /// Wait until a tensor is ready, as its producer recorded; return at once without a record.
@@ -102,18 +106,17 @@ pub unsafe extern "C" fn dlrs_ready_sync(
     tensor: *const DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_ready_sync", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let mut memory = Snapshot::new();
-        // SAFETY: tensor is live, by the preface.
-        unsafe {
-            let read = memory.read_managed(tensor.as_ptr(), Rules::of(Level::DLRS_LEVEL_STRUCT));
+    // SAFETY: tensor and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_ready_sync", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let mut memory = Snapshot::new();
+            let read = tensor.read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut memory);
             let managed = memory.device.device_type == DLDeviceType::kDLCUDAManaged as DeviceCode;
             match read.is_ok() && managed {
                 true => copy::host_read(&memory, &copy::Streams::NONE),
-                false => ready::sync(tensor),
+                false => ready::sync(tensor.get()),
             }
-        }
-        .of(Arg::tensor)
-    })
+            .of(Arg::tensor)
+        })
+    }
 }

@@ -1,10 +1,7 @@
 //! Shapes and strides.
 
-use core::mem::MaybeUninit;
-
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run_given, run_rest};
-use super::view::values_of;
+use super::arg::{Buffer, Live, buffer, live, n_values, optional, values};
+use super::error::{dlrs_error, dlrs_status, run, run_usual};
 use crate::array::Array;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
@@ -31,21 +28,24 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::may(shape, Arg::shape), arg::need_if(ndim > 0, strides, Arg::strides)];
-    run_given("dlrs_compact_strides", error, pointers, || {
-        let mut room = Array::new();
-        // SAFETY: shape is NULL or holds ndim values.
-        let shape = unsafe { values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
-        let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
-            let error = Error::new(DLRS_BAD_ARG).detail("is no such order\0Give 'C' or 'F'.");
-            return Err(error.of(Arg::order).value(order.into()));
-        };
-        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
-        let mut filled = [0; MAX_NDIM];
-        layout::compact_strides(shape, order, &mut filled);
-        // SAFETY: strides has room for ndim values, by the preface.
-        unsafe { arg::write_values(filled.get(..shape.len()), strides, Arg::strides) }
-    })
+    let pointers = (buffer(strides, ndim.max(0) as usize, Arg::strides),);
+    // SAFETY: shape is NULL or holds ndim values, strides is NULL or has room for as many, error is
+    // NULL or live, by the preface.
+    unsafe {
+        run("dlrs_compact_strides", error, pointers, |(strides,)| {
+            let mut room = Array::new();
+            let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room)?;
+            let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
+                let error = Error::new(DLRS_BAD_ARG).detail("is no such order\0Give 'C' or 'F'.");
+                return Err(error.of(Arg::order).value(order.into()));
+            };
+            layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
+            let mut filled = [0; MAX_NDIM];
+            layout::compact_strides(shape, order, &mut filled);
+            strides.write(filled.get(..shape.len()).unwrap_or(&[]));
+            Ok(())
+        })
+    }
 }
 
 /// Convert strides in bytes into strides in elements.
@@ -74,21 +74,12 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [Arg::byte_strides, Arg::strides];
-    let steps = Steps { shape, given: byte_strides, ndim, itemsize, out: strides };
-    let turn = layout::into_items(itemsize);
-    // SAFETY: the three arrays are NULL or hold ndim values each.
-    if unsafe { steps.usual(turn, Some) } {
-        return DLRS_OK as dlrs_status;
-    }
-    run_rest("dlrs_strides_from_bytes", error, move || {
-        // SAFETY: the three arrays are NULL or hold ndim values each.
-        unsafe {
-            // Compact strides count elements as they are.
-            let given = !byte_strides.is_null();
-            steps.turn(ARGS, given.then_some(layout::strides_from_bytes))
-        }
-    })
+    let arrays = ((shape, Arg::shape), (byte_strides, Arg::byte_strides), (strides, Arg::strides));
+    let usual = layout::into_items(itemsize);
+    // Compact strides count elements as they are.
+    let rest = (!byte_strides.is_null()).then_some(layout::strides_from_bytes as Turn);
+    // SAFETY: the three arrays are NULL or hold ndim values each, error is NULL or live.
+    unsafe { turn("dlrs_strides_from_bytes", arrays, (ndim, itemsize), error, usual, Some, rest) }
 }
 
 /// Convert strides in elements into strides in bytes.
@@ -116,119 +107,95 @@ pub unsafe extern "C" fn dlrs_strides_to_bytes(
     byte_strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [Arg::strides, Arg::byte_strides];
-    let steps = Steps { shape, given: strides, ndim, itemsize, out: byte_strides };
-    let turn = |stride: i64| stride.checked_mul(itemsize.into());
-    // SAFETY: the three arrays are NULL or hold ndim values each.
-    if unsafe { steps.usual(turn, turn) } {
-        return DLRS_OK as dlrs_status;
-    }
-    run_rest("dlrs_strides_to_bytes", error, move || {
-        // SAFETY: the three arrays are NULL or hold ndim values each.
-        unsafe { steps.turn(ARGS, Some(layout::strides_to_bytes)) }
-    })
-}
-
-/// The arguments of the two.
-struct Steps {
-    shape: *const i64,
-    given: *const i64,
-    ndim: i32,
-    itemsize: u32,
-    out: *mut i64,
+    let arrays = ((shape, Arg::shape), (strides, Arg::strides), (byte_strides, Arg::byte_strides));
+    let usual = |stride: i64| stride.checked_mul(itemsize.into());
+    let rest = Some(layout::strides_to_bytes as Turn);
+    // SAFETY: the three arrays are NULL or hold ndim values each, error is NULL or live.
+    unsafe { turn("dlrs_strides_to_bytes", arrays, (ndim, itemsize), error, usual, usual, rest) }
 }
 
 /// Turns strides of one unit into another, for an item size in bytes.
 type Turn = fn(&[i64], &mut [i64], u32) -> Result<()>;
 
-/// The most dimensions of the usual case.
-const USUAL_NDIM: usize = 8;
+/// An array of one of the two, and its name.
+type Named<T> = (T, Arg);
 
-impl Steps {
-    /// The usual case, in one pass: few dimensions, none of them empty, strides that are given, and
-    /// nothing wrong. Else it says no and writes nothing, and [`Steps::turn`] finds out what it is.
-    /// `turn` turns a stride, `compact` that of a compact tensor, where an extent is 1.
-    ///
-    /// # Safety
-    /// The arrays are NULL or hold `ndim` values.
-    #[inline(always)]
-    unsafe fn usual(
-        &self,
-        turn: impl Fn(i64) -> Option<i64>,
-        compact: impl Fn(i64) -> Option<i64>,
-    ) -> bool {
-        let &Steps { shape, given, ndim, itemsize, out } = self;
-        let there = !shape.is_null() && !given.is_null() && !out.is_null() && itemsize != 0;
-        let aligned = (shape.addr() | given.addr() | out.addr()).is_multiple_of(align_of::<i64>());
-        if !there || !aligned || ndim as u32 as usize > USUAL_NDIM {
-            return false;
-        }
-        let ndim = ndim as usize;
-        let mut room = [const { MaybeUninit::<i64>::uninit() }; USUAL_NDIM];
-        let room: *mut i64 = room.as_mut_ptr().cast();
-        let (mut dim, mut step) = (ndim, 1i64);
-        // SAFETY: each array is neither NULL nor misaligned and holds `ndim` values, of which each
-        // is read once; room has as many, and what is read of it has been written.
-        unsafe {
-            while dim > 0 {
-                dim -= 1;
-                let extent = shape.add(dim).read_volatile();
-                let stride = given.add(dim).read_volatile();
+/// Turns strides into another unit. In the usual case in one pass: few dimensions, none of them
+/// empty, strides that are given, and nothing wrong; `usual` turns a stride, `compact` that of a
+/// compact tensor, where an extent is 1. Else by `rest`, which finds what is wrong, or as they are.
+///
+/// # Safety
+/// The arrays are NULL or hold `ndim` values each; `error` is NULL or live.
+#[inline(always)]
+unsafe fn turn(
+    function: &'static str,
+    (shape, given, out): (Named<*const i64>, Named<*const i64>, Named<*mut i64>),
+    (ndim, itemsize): (i32, u32),
+    error: *mut dlrs_error,
+    usual: impl Fn(i64) -> Option<i64>,
+    compact: impl Fn(i64) -> Option<i64>,
+    rest: Option<Turn>,
+) -> dlrs_status {
+    let pointers = (
+        optional(live(shape.0, shape.1)),
+        optional(live(given.0, given.1)),
+        buffer(out.0, ndim.max(0) as usize, out.1),
+    );
+    let in_one_pass =
+        |(shape, given, out): &(Option<Live<i64>>, Option<Live<i64>>, Buffer<i64>)| {
+            let (Some(shape), Some(given)) = (*shape, *given) else { return Err(()) };
+            let mut step = 1i64;
+            let each = |extent: i64, stride| {
                 let turned = match extent {
                     1 => compact(step),
-                    2.. => turn(stride),
+                    2.. => usual(stride),
                     _ => None,
                 };
-                let Some(turned) = turned else { return false };
-                room.add(dim).write(turned);
-                let (product, large) = step.overflowing_mul(extent);
-                if large {
-                    return false;
-                }
-                step = product;
-            }
-            while dim < ndim {
-                // Volatile: of so few values a call of memcpy costs more than all the rest.
-                out.add(dim).write_volatile(room.add(dim).read());
-                dim += 1;
-            }
-        }
-        true
+                step = step.checked_mul(extent)?;
+                turned
+            };
+            // SAFETY: shape and given hold ndim values, for which out has room.
+            let done = ndim >= 0 && itemsize != 0 && unsafe { out.fill(shape, given, each) };
+            done.then_some(()).ok_or(())
+        };
+    // SAFETY: the arrays are NULL or hold ndim values each, error is NULL or live.
+    unsafe {
+        run_usual(function, error, pointers, in_one_pass, move |(_, _, out), ()| {
+            checked(shape, given, (ndim, itemsize), out, rest)
+        })
     }
+}
 
-    /// # Safety
-    /// The arrays are NULL or hold `ndim` values.
-    #[inline(never)]
-    unsafe fn turn(&self, [given_arg, out_arg]: [Arg; 2], turn: Option<Turn>) -> Result<()> {
-        let &Steps { ndim, itemsize, .. } = self;
-        arg::pointers([
-            arg::may(self.shape, Arg::shape),
-            arg::may(self.given, given_arg),
-            arg::need_if(ndim > 0, self.out, out_arg),
-        ])?;
-        let mut room = Array::new();
-        // SAFETY: shape is NULL or holds ndim values.
-        let shape = unsafe { values_of(self.shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
-        if itemsize == 0 {
-            let error = Error::new(DLRS_BAD_ARG).detail("is 0\0Give the bytes of an element.");
-            return Err(error.of(Arg::itemsize).value(0));
-        }
-        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
-        let mut strides = Array::new();
-        match self.given.is_null() {
-            true => {
-                strides.extend(shape.len(), || 0);
-                layout::compact_strides(shape, Order::C, &mut strides);
-            }
-            false => {
-                // SAFETY: given is not NULL and holds ndim values, as many as the shape.
-                unsafe { arg::values(self.given, shape.len(), given_arg, &mut strides) }?;
-            }
-        }
-        if let Some(turn) = turn {
-            turn(shape, &mut strides, itemsize).of(given_arg)?;
-        }
-        // SAFETY: out is NULL or has room for ndim values, as many as there are strides.
-        unsafe { arg::write_values(Some(&strides), self.out, out_arg) }
+/// As [`turn`], where a pass has found something unusual.
+///
+/// # Safety
+/// The arrays are NULL or hold `ndim` values each.
+#[inline(never)]
+unsafe fn checked(
+    shape: Named<*const i64>,
+    given: Named<*const i64>,
+    (ndim, itemsize): (i32, u32),
+    out: Buffer<i64>,
+    turn: Option<Turn>,
+) -> Result<()> {
+    let (mut room, mut strides) = (Array::new(), Array::new());
+    // SAFETY: shape is NULL or holds ndim values.
+    let shape = unsafe { values(shape.0, ndim, [shape.1, Arg::ndim], &mut room) }?;
+    if itemsize == 0 {
+        let error = Error::new(DLRS_BAD_ARG).detail("is 0\0Give the bytes of an element.");
+        return Err(error.of(Arg::itemsize).value(0));
     }
+    layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
+    if given.0.is_null() {
+        strides.extend(shape.len(), || 0);
+        layout::compact_strides(shape, Order::C, &mut strides);
+    } else {
+        // SAFETY: given is not NULL and holds ndim values, as many as the shape.
+        unsafe { n_values(given.0, shape.len(), given.1, &mut strides) }?;
+    }
+    if let Some(turn) = turn {
+        turn(shape, &mut strides, itemsize).of(given.1)?;
+    }
+    out.write(&strides);
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use core::ptr::NonNull;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_rest};
+use super::arg::{live, result};
+use super::error::{dlrs_error, dlrs_status, run, run_usual};
 use crate::abi::*;
-use crate::error::{Arg, Of, Status::DLRS_OK};
+use crate::error::{Arg, Of};
 use crate::tensor::{block, share};
 
 /// Release the caller's reference to a versioned tensor, ours or a foreign one.
@@ -65,20 +65,23 @@ pub unsafe extern "C" fn dlrs_retain(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    if let Some((tensor, out)) = arg::usual(tensor, out)
-        // SAFETY: tensor is live, by the preface.
-        && unsafe { share::retain_own(tensor) }
-    {
-        out.set(tensor);
-        return DLRS_OK as dlrs_status;
+    let pointers = (live(tensor, Arg::tensor), result(out, Arg::out));
+    // SAFETY: tensor and error are NULL or live, out is NULL or a writable variable, by the
+    // preface.
+    unsafe {
+        run_usual(
+            "dlrs_retain",
+            error,
+            pointers,
+            |(tensor, out)| {
+                share::retain_own(tensor.get()).then(|| out.give(tensor.get())).ok_or(())
+            },
+            |(tensor, out), ()| {
+                out.give(share::retain(tensor.get()).of(Arg::tensor)?);
+                Ok(())
+            },
+        )
     }
-    run_rest("dlrs_retain", error, || {
-        // SAFETY: out is NULL or a writable variable.
-        let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
-        // SAFETY: tensor is live, by the preface.
-        out.set(unsafe { share::retain(tensor) }.of(Arg::tensor)?);
-        Ok(())
-    })
 }
 
 /// Return the reference count of a tensor of this library.
@@ -139,12 +142,12 @@ pub unsafe extern "C" fn dlrs_set_flags(
     clear: u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_set_flags", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        // SAFETY: tensor is live, by the preface, and its block is there as long as the tensor.
-        unsafe {
-            share::set_flags(share::own(tensor).of(Arg::tensor)?.as_ref(), set, clear)
-                .of(Arg::tensor)
-        }
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface; a block lives as long as its
+    // tensor.
+    unsafe {
+        run("dlrs_set_flags", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let block = share::own(tensor.get()).of(Arg::tensor)?;
+            share::set_flags(block.as_ref(), set, clear).of(Arg::tensor)
+        })
+    }
 }

@@ -2,21 +2,17 @@
 
 use core::ffi::c_void;
 
-use super::arg::{self, Out, Taken};
+use super::arg::{Out, Taken, live, optional, result, variable};
 use super::device::backend;
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Of, Result};
 use crate::tensor::deferred;
 
-/// Writes 0 or 1 into a caller's variable.
-fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
-    let out = arg::required(out, argument)?;
-    // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
-    unsafe { out.write(0) };
-    let yes = ask()?;
-    // SAFETY: out is a writable variable, and `required` found it neither NULL nor misaligned.
-    unsafe { out.write(yes.into()) };
+/// Asks, and hands the answer over; it is 0 on error.
+fn answer(out: Out<i32>, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
+    out.set(0);
+    out.set(ask()?.into());
     Ok(())
 }
 
@@ -38,13 +34,13 @@ pub unsafe extern "C" fn dlrs_stream_create(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_create", error, || {
-        // SAFETY: out is NULL or a writable variable.
-        let out = unsafe { Out::clear(out) };
-        out.check(Arg::out)?;
-        out.set(backend(device, Arg::device)?.stream_create(device).of(Arg::device)?);
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_stream_create", error, (result(out, Arg::out),), |(out,)| {
+            out.give(backend(device, Arg::device)?.stream_create(device).of(Arg::device)?);
+            Ok(())
+        })
+    }
 }
 
 /// Destroy a stream; work enqueued on it still completes.
@@ -64,11 +60,13 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_destroy", error, || {
-        let stream = arg::required(stream.cast::<u8>(), Arg::stream)?;
-        // SAFETY: stream was made by dlrs_stream_create for the device and is not used again.
-        unsafe { backend(device, Arg::device)?.stream_destroy(device, stream.as_ptr().cast()) }
-    })
+    // SAFETY: stream is NULL or one of the device that is not used again, error is NULL or live, by
+    // the preface.
+    unsafe {
+        run("dlrs_stream_destroy", error, (live(stream.cast::<u8>(), Arg::stream),), |_| {
+            backend(device, Arg::device)?.stream_destroy(device, stream)
+        })
+    }
 }
 
 /// Wait for all work of a stream.
@@ -89,10 +87,12 @@ pub unsafe extern "C" fn dlrs_stream_sync(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_sync", error, || {
-        // SAFETY: stream is NULL or a live stream of the device.
-        unsafe { backend(device, Arg::device)?.stream_sync(device, stream) }.of(Arg::stream)
-    })
+    // SAFETY: stream is NULL or a live one of the device, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_stream_sync", error, (), |()| {
+            backend(device, Arg::device)?.stream_sync(device, stream).of(Arg::stream)
+        })
+    }
 }
 
 /// Return whether all work of a stream is done, without waiting.
@@ -112,12 +112,13 @@ pub unsafe extern "C" fn dlrs_stream_query(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_query", error, || {
-        answer(out, Arg::out, || {
-            // SAFETY: stream is NULL or a live stream of the device.
-            unsafe { backend(device, Arg::device)?.stream_query(device, stream) }
+    // SAFETY: stream is NULL or a live one of the device, out NULL or a writable variable, error
+    // NULL or live, by the preface.
+    unsafe {
+        run("dlrs_stream_query", error, (variable(out, Arg::out),), |(out,)| {
+            answer(out, || backend(device, Arg::device)?.stream_query(device, stream))
         })
-    })
+    }
 }
 
 /// Make later work of one stream wait for the work enqueued on another so far.
@@ -138,15 +139,17 @@ pub unsafe extern "C" fn dlrs_stream_wait(
     producer: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_stream_wait", error, || {
-        let backend = backend(device, Arg::device)?;
-        let cpu = device.device_type == DLDeviceType::kDLCPU as i32;
-        if consumer == producer && !cpu {
-            return Ok(()); // one stream is in order with itself
-        }
-        // SAFETY: consumer and producer are NULL or live streams of the device.
-        unsafe { backend.stream_wait((device, consumer), (device, producer)) }
-    })
+    // SAFETY: consumer and producer are NULL or live streams of the device, error is NULL or live.
+    unsafe {
+        run("dlrs_stream_wait", error, (), |()| {
+            let backend = backend(device, Arg::device)?;
+            let cpu = device.device_type == DLDeviceType::kDLCPU as i32;
+            if consumer == producer && !cpu {
+                return Ok(()); // one stream is in order with itself
+            }
+            backend.stream_wait((device, consumer), (device, producer))
+        })
+    }
 }
 
 /// Create an event.
@@ -165,13 +168,13 @@ pub unsafe extern "C" fn dlrs_event_create(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_create", error, || {
-        // SAFETY: out is NULL or a writable variable.
-        let out = unsafe { Out::clear(out) };
-        out.check(Arg::out)?;
-        out.set(backend(device, Arg::device)?.event_create(device).of(Arg::device)?);
-        Ok(())
-    })
+    // SAFETY: out is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_event_create", error, (result(out, Arg::out),), |(out,)| {
+            out.give(backend(device, Arg::device)?.event_create(device).of(Arg::device)?);
+            Ok(())
+        })
+    }
 }
 
 /// Destroy an event; pending waits for it are not affected.
@@ -190,11 +193,13 @@ pub unsafe extern "C" fn dlrs_event_destroy(
     event: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_destroy", error, || {
-        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: event was made by dlrs_event_create for the device and is not used again.
-        unsafe { backend(device, Arg::device)?.event_destroy(device, event) }
-    })
+    // SAFETY: event is NULL or one of the device that is not used again, error is NULL or live, by
+    // the preface.
+    unsafe {
+        run("dlrs_event_destroy", error, (live(event.cast::<u8>(), Arg::event),), |_| {
+            backend(device, Arg::device)?.event_destroy(device, event)
+        })
+    }
 }
 
 /// Record an event: it completes after the work enqueued on a stream so far.
@@ -214,11 +219,13 @@ pub unsafe extern "C" fn dlrs_event_record(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_record", error, || {
-        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: event and stream are live, and both are the device's.
-        unsafe { backend(device, Arg::device)?.event_record(device, event, stream) }
-    })
+    // SAFETY: event is NULL or live, as is stream, both of the device, error is NULL or live, by
+    // the preface.
+    unsafe {
+        run("dlrs_event_record", error, (live(event.cast::<u8>(), Arg::event),), |_| {
+            backend(device, Arg::device)?.event_record(device, event, stream)
+        })
+    }
 }
 
 /// Make later work of a stream wait for an event; the host does not wait.
@@ -238,11 +245,13 @@ pub unsafe extern "C" fn dlrs_event_wait(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_wait", error, || {
-        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: event is a live one of this backend, stream a live one of the device.
-        unsafe { backend(device, Arg::device)?.event_wait(device, event, stream) }
-    })
+    // SAFETY: event is NULL or live, and stream too, one of the device, error is NULL or live, by
+    // the preface.
+    unsafe {
+        run("dlrs_event_wait", error, (live(event.cast::<u8>(), Arg::event),), |_| {
+            backend(device, Arg::device)?.event_wait(device, event, stream)
+        })
+    }
 }
 
 /// Wait for an event.
@@ -261,11 +270,12 @@ pub unsafe extern "C" fn dlrs_event_sync(
     event: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_event_sync", error, || {
-        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        // SAFETY: event was made by dlrs_event_create for the device, and is live.
-        unsafe { backend(device, Arg::device)?.event_sync(device, event) }
-    })
+    // SAFETY: event is NULL or a live one of the device, error is NULL or live, by the preface.
+    unsafe {
+        run("dlrs_event_sync", error, (live(event.cast::<u8>(), Arg::event),), |_| {
+            backend(device, Arg::device)?.event_sync(device, event)
+        })
+    }
 }
 
 /// Return whether an event has completed, without waiting.
@@ -285,14 +295,14 @@ pub unsafe extern "C" fn dlrs_event_query(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = [arg::need(event.cast::<u8>(), Arg::event), arg::need(out, Arg::out)];
-    run_given("dlrs_event_query", error, pointers, || {
-        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
-        answer(out, Arg::out, || {
-            // SAFETY: event was made by dlrs_event_create for the device, and is live.
-            unsafe { backend(device, Arg::device)?.event_query(device, event) }
+    let pointers = (live(event.cast::<u8>(), Arg::event), variable(out, Arg::out));
+    // SAFETY: event is NULL or a live one of the device, out NULL or a writable variable, error
+    // NULL or live, by the preface.
+    unsafe {
+        run("dlrs_event_query", error, pointers, |(_, out)| {
+            answer(out, || backend(device, Arg::device)?.event_query(device, event))
         })
-    })
+    }
 }
 
 /// Release a tensor after the work enqueued on a stream so far, and after its readiness event
@@ -317,17 +327,17 @@ pub unsafe extern "C" fn dlrs_release_after_take(
     stream: *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_release_after_take", error, || {
-        // SAFETY: tensor is NULL or a writable variable, whose tensor is live and its reference
-        // ours once this succeeds; stream is NULL or a live stream of the device.
-        unsafe {
+    // SAFETY: tensor is NULL or a writable variable, whose tensor is live and its reference ours
+    // once this succeeds; stream is NULL or a live stream of the device, error NULL or live.
+    unsafe {
+        run("dlrs_release_after_take", error, (), |()| {
             let taken = Taken::only(tensor, Arg::tensor)?;
             backend(device, Arg::device)?;
             deferred::release_later(taken.tensor, device_order(device, stream))?;
             taken.empty();
-        }
-        Ok(())
-    })
+            Ok(())
+        })
+    }
 }
 
 /// What to wait for: nothing on the CPU, where work is done when the call returns.
@@ -353,16 +363,15 @@ pub unsafe extern "C" fn dlrs_release_drain(
     out_waiting: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_release_drain", error, || {
-        let out = match out_waiting.is_null() {
-            true => None,
-            false => Some(arg::required(out_waiting, Arg::out_waiting)?),
-        };
-        let waiting = deferred::drain();
-        if let Some(out) = out {
-            // SAFETY: out is a writable variable, neither NULL nor misaligned.
-            unsafe { out.write(waiting) };
-        }
-        Ok(())
-    })
+    let pointers = (optional(variable(out_waiting, Arg::out_waiting)),);
+    // SAFETY: out_waiting is NULL or a writable variable, error NULL or live, by the preface.
+    unsafe {
+        run("dlrs_release_drain", error, pointers, |(out,)| {
+            let waiting = deferred::drain();
+            if let Some(out) = out {
+                out.set(waiting);
+            }
+            Ok(())
+        })
+    }
 }

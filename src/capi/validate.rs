@@ -2,12 +2,12 @@
 
 use core::ffi::c_void;
 
-use super::arg;
+use super::arg::{Live, live};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy;
 use crate::error::{Arg, Error, Of, Result, Status::*};
-use crate::validate::{Level, Level::*, Plain, Rules, Snapshot, of_legacy};
+use crate::validate::{Level, Level::*, Rules, Snapshot, of_legacy};
 
 /// A `dlrs_level` of C.
 #[inline]
@@ -32,14 +32,11 @@ fn no_level(level: i32) -> Error {
     error.limit(DLRS_LEVEL_DEVICE as i64)
 }
 
-/// # Safety
-/// `tensor` is live.
 #[inline(never)]
-unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()> {
+fn check(tensor: Live<DLTensor>, flags: u64, level: Level) -> Result<()> {
     let rules = Rules::of(level);
     let mut snapshot = Snapshot::new();
-    // SAFETY: tensor is live.
-    unsafe { snapshot.read(tensor, flags, rules) }.of(Arg::tensor)?;
+    tensor.read(flags, rules, &mut snapshot).of(Arg::tensor)?;
     copy::check_pointer(&snapshot, rules).of(Arg::tensor)
 }
 
@@ -79,17 +76,16 @@ pub unsafe extern "C" fn dlrs_validate(
     level: i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_validate", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let level = level_of(level).of(Arg::level)?;
-        // SAFETY: tensor is live, by the preface.
-        unsafe {
-            match level != DLRS_LEVEL_DEVICE && Plain::is(tensor.as_ptr(), flags) {
+    // SAFETY: tensor and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_validate", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let level = level_of(level).of(Arg::level)?;
+            match level != DLRS_LEVEL_DEVICE && tensor.is_plain(flags) {
                 true => Ok(()),
-                false => check(tensor.as_ptr(), flags, level),
+                false => check(tensor, flags, level),
             }
-        }
-    })
+        })
+    }
 }
 
 /// Check a versioned tensor.
@@ -113,14 +109,15 @@ pub unsafe extern "C" fn dlrs_validate_managed(
     level: i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_validate_managed", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let rules = Rules::of(level_of(level).of(Arg::level)?);
-        let mut snapshot = Snapshot::new();
-        // SAFETY: tensor is live, by the preface.
-        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(Arg::tensor)?;
-        copy::check_pointer(&snapshot, rules).of(Arg::tensor)
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_validate_managed", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let rules = Rules::of(level_of(level).of(Arg::level)?);
+            let mut snapshot = Snapshot::new();
+            tensor.read(rules, &mut snapshot).of(Arg::tensor)?;
+            copy::check_pointer(&snapshot, rules).of(Arg::tensor)
+        })
+    }
 }
 
 /// Check a legacy tensor.
@@ -142,15 +139,14 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
     level: i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_validate_legacy", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let level = level_of(level).of(Arg::level)?;
-        // SAFETY: tensor is live, by the preface, and its first member is the DLTensor.
-        unsafe {
-            let found = check(tensor.as_ptr().cast(), 0, level);
-            found.map_err(|error| of_legacy(tensor, error).of(Arg::tensor))
-        }
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_validate_legacy", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let level = level_of(level).of(Arg::level)?;
+            let found = check(tensor.bare(), 0, level);
+            found.map_err(|error| of_legacy(tensor.get(), error).of(Arg::tensor))
+        })
+    }
 }
 
 /// Check that a tensor stays inside an allocation known to the caller.
@@ -178,13 +174,15 @@ pub unsafe extern "C" fn dlrs_validate_within(
     nbytes: u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_validate_within", error, || {
-        let tensor = arg::required(tensor, Arg::tensor)?;
-        let mut snapshot = Snapshot::new();
-        // SAFETY: tensor is live, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(DLRS_LEVEL_LAYOUT)) }
-            .and_then(|()| snapshot.check_addressed())
-            .and_then(|()| snapshot.check_within(base.cast(), nbytes))
-            .of(Arg::tensor)
-    })
+    // SAFETY: tensor and error are NULL or live, by the preface.
+    unsafe {
+        run("dlrs_validate_within", error, (live(tensor, Arg::tensor),), |(tensor,)| {
+            let mut snapshot = Snapshot::new();
+            tensor
+                .read(flags, Rules::of(DLRS_LEVEL_LAYOUT), &mut snapshot)
+                .and_then(|()| snapshot.check_addressed())
+                .and_then(|()| snapshot.check_within(base.cast(), nbytes))
+                .of(Arg::tensor)
+        })
+    }
 }

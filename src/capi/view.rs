@@ -18,16 +18,16 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run, run_given};
+use super::arg::{Live, Sized32, live, needed_if, options, result, values};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::tensor::block::Block;
+use crate::tensor::share;
 use crate::tensor::view::{self};
-use crate::tensor::{Versioned, share};
-use crate::validate::{self, Level, Rules, Snapshot};
+use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{Step, View};
 
 /// As the axis of dlrs_view_squeeze and dlrs_view_flip: all axes.
@@ -104,7 +104,7 @@ pub struct dlrs_view_step {
 }
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_view_step {}
+unsafe impl Sized32 for dlrs_view_step {}
 
 impl dlrs_view_step {
     /// The step in the core's words, with its arrays read into `room`.
@@ -127,11 +127,11 @@ impl dlrs_view_step {
             || matches!(op, DLRS_VIEW_RESHAPE | DLRS_VIEW_EXPAND)
         {
             // SAFETY: shape is NULL or holds ndim values, as this operation takes it.
-            unsafe { values_of(self.shape, self.ndim, [Arg::steps; 2], shape) }?;
+            unsafe { values(self.shape, self.ndim, [Arg::steps; 2], shape) }?;
         }
         if op == DLRS_VIEW_AS_STRIDED {
             // SAFETY: strides is NULL or holds ndim values, as this operation takes it.
-            unsafe { values_of(self.strides, self.ndim, [Arg::steps; 2], strides) }?;
+            unsafe { values(self.strides, self.ndim, [Arg::steps; 2], strides) }?;
         }
         Ok(match op {
             DLRS_VIEW_AS_STRIDED => Step::AsStrided { shape, strides, offset: start },
@@ -159,21 +159,6 @@ impl dlrs_view_step {
     }
 }
 
-/// `ndim` values of the caller's, read into `room`.
-///
-/// # Safety
-/// `array` is NULL or holds `ndim` values.
-pub(super) unsafe fn values_of(
-    array: *const i64,
-    ndim: i32,
-    [array_arg, ndim_arg]: [Arg; 2],
-    room: &mut Array<i64, MAX_NDIM>,
-) -> Result<&[i64]> {
-    let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
-    // SAFETY: array is NULL or holds ndim values, which are count.
-    unsafe { arg::values(array, count, array_arg, room) }
-}
-
 /// An error of the core about an argument is about all of it; one that names none is the base's.
 #[cold]
 pub(super) fn named(error: Error) -> Error {
@@ -192,18 +177,16 @@ fn at_step(mut error: Error, place: u64) -> Error {
     error.renamed(Arg::steps).dim(place.min(i8::MAX as u64) as usize)
 }
 
-/// The base of a view, read and checked.
-///
-/// # Safety
-/// `base` is a live tensor.
+/// Reads a base of this library, and finds its block.
 #[inline]
-unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Block>> {
+fn base_of(
+    base: Live<DLManagedTensorVersioned>,
+    snapshot: &mut Snapshot,
+) -> Result<NonNull<Block>> {
     // SAFETY: base is a live tensor.
-    unsafe {
-        let block = share::own(base)?;
-        snapshot.read_managed(base.as_ptr(), Rules::of(Level::DLRS_LEVEL_LAYOUT))?;
-        Ok(block)
-    }
+    let block = unsafe { share::own(base.get()) }?;
+    base.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)?;
+    Ok(block)
 }
 
 /// The body of every function that makes a view of one step.
@@ -218,29 +201,20 @@ pub(super) unsafe fn one(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: base is NULL or a live tensor, out is NULL or a writable variable.
-    run(function, error, || unsafe { make(base, step, out) })
-}
-
-/// # Safety
-/// `base` is NULL or a live tensor, `out` NULL or a writable variable.
-unsafe fn make(
-    base: *mut DLManagedTensorVersioned,
-    step: Result<Step>,
-    out: *mut *mut DLManagedTensorVersioned,
-) -> Result<()> {
-    let mut snapshot = Snapshot::new();
-    // SAFETY: base is NULL, which `with_out` refuses, or a live tensor, whose block gave the
-    // snapshot; out is NULL or a writable variable.
+    let pointers = (live(base, Arg::base), result(out, Arg::out));
+    // SAFETY: base and error are NULL or live, out is NULL or a writable variable; a base that is
+    // live has a block.
     unsafe {
-        let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
-        let step = step.map_err(named)?;
-        let block = base_of(base, &mut snapshot).of(Arg::base)?;
-        let (base, mut changed) = view::start(&mut snapshot);
-        changed.apply(&step).map_err(named)?;
-        out.set(view::share(&changed, block, &base).of(Arg::base)?);
+        run(function, error, pointers, |(base, out)| {
+            let step = step.map_err(named)?;
+            let mut snapshot = Snapshot::new();
+            let block = base_of(base, &mut snapshot).of(Arg::base)?;
+            let (base, mut changed) = view::start(&mut snapshot);
+            changed.apply(&step).map_err(named)?;
+            out.give(view::share(&changed, block, &base).of(Arg::base)?);
+            Ok(())
+        })
     }
-    Ok(())
 }
 
 /// Applies `count` steps; an error names the step by its place.
@@ -253,9 +227,10 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
     let (mut room, mut of_step) = ([Array::new(), Array::new()], MaybeUninit::uninit());
     for place in 0..count {
         // SAFETY: next is step number `place` of `count`, readable with the size that it says.
-        let step = unsafe { arg::usual_options(next, Arg::steps, &mut of_step) }
+        let step = unsafe { Live::new(next, Arg::steps) }
+            .and_then(|step| options(Some(step), Arg::steps, &mut of_step))
             .map_err(|e| at_step(e, place))?;
-        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(Arg::steps)) };
+        let Some(step) = step else { return Err(Error::new(DLRS_INTERNAL)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
@@ -299,25 +274,18 @@ pub unsafe extern "C" fn dlrs_view_apply(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: out is NULL or a writable variable.
-    let pointers = unsafe {
-        [
-            arg::need(base, Arg::base),
-            arg::need_if(count > 0, steps, Arg::steps),
-            arg::result(out, Arg::out),
-        ]
-    };
-    run_given("dlrs_view_apply", error, pointers, || {
-        let mut snapshot = Snapshot::new();
-        // SAFETY: base is a live tensor, whose block gave the snapshot; out is writable, and steps
-        // holds count steps of one size.
-        unsafe {
-            let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
+    let given = needed_if(count > 0, live(steps, Arg::steps));
+    let pointers = (live(base, Arg::base), given, result(out, Arg::out));
+    // SAFETY: base and error are NULL or live, steps holds count steps of one size, out is NULL or
+    // a writable variable; a base that is live has a block.
+    unsafe {
+        run("dlrs_view_apply", error, pointers, |(base, _, out)| {
+            let mut snapshot = Snapshot::new();
             let block = base_of(base, &mut snapshot).of(Arg::base)?;
             let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, steps, count)?;
-            out.set(view::share(&changed, block, &base).of(Arg::base)?);
-        }
-        Ok(())
-    })
+            out.give(view::share(&changed, block, &base).of(Arg::base)?);
+            Ok(())
+        })
+    }
 }

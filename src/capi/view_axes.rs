@@ -1,7 +1,8 @@
 //! Views: permuting, dropping and adding axes.
 
+use super::arg::values;
 use super::error::{dlrs_error, dlrs_status};
-use super::view::{one, values_of};
+use super::view::one;
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::Arg;
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn dlrs_view_permute(
     // SAFETY: axes is NULL or holds ndim values, base is NULL or a live tensor, out and error are
     // NULL or writable.
     unsafe {
-        let axes = values_of(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
+        let axes = values(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
         one("dlrs_view_permute", base, axes.map(|axes| Step::Permute { axes }), out, error)
     }
 }

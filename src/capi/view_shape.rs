@@ -1,7 +1,8 @@
 //! Views: changing shape or dtype.
 
+use super::arg::values;
 use super::error::{dlrs_error, dlrs_status};
-use super::view::{one, values_of};
+use super::view::one;
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::Arg;
@@ -48,8 +49,8 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
     // SAFETY: shape and strides are NULL or hold ndim values, base is NULL or a live tensor, out
     // and error are NULL or writable.
     unsafe {
-        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
-        let strides = values_of(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
+        let shape = values(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
+        let strides = values(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
         let step = shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
         one("dlrs_view_as_strided", base, step, out, error)
     }
@@ -85,7 +86,7 @@ pub unsafe extern "C" fn dlrs_view_reshape(
     // SAFETY: shape is NULL or holds ndim values, base is NULL or a live tensor, out and error are
     // NULL or writable.
     unsafe {
-        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+        let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
         one("dlrs_view_reshape", base, shape.map(|shape| Step::Reshape { shape }), out, error)
     }
 }
@@ -119,7 +120,7 @@ pub unsafe extern "C" fn dlrs_view_expand(
     // SAFETY: shape is NULL or holds ndim values, base is NULL or a live tensor, out and error are
     // NULL or writable.
     unsafe {
-        let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+        let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
         one("dlrs_view_expand", base, shape.map(|shape| Step::Expand { shape }), out, error)
     }
 }

@@ -2,11 +2,11 @@
 
 use core::ffi::c_void;
 
-use super::arg;
-use super::error::{dlrs_error, dlrs_status, run_rest};
+use super::arg::{live, result};
+use super::error::{dlrs_error, dlrs_status, run_usual};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Status::DLRS_OK};
-use crate::tensor::block::{self, Block, Left, Owner, dlrs_free_fn};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS};
+use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
@@ -39,28 +39,27 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let mut left = Left::Unusual;
-    if let Some((tensor, out)) = arg::usual(tensor, out) {
-        let owner = Owner::Callback(free_fn, context);
-        // SAFETY: tensor is live, by the preface.
-        match unsafe { block::around(tensor.as_ptr(), flags, owner) } {
-            Ok(block) => {
-                out.set(Block::versioned(block));
-                return DLRS_OK as dlrs_status;
-            }
-            Err(why) => left = why,
-        }
+    let owner = move || Owner::Callback(free_fn, context);
+    let pointers = (live(tensor, Arg::tensor), result(out, Arg::out));
+    // SAFETY: tensor and error are NULL or live, out is NULL or a writable variable, by the
+    // preface.
+    unsafe {
+        run_usual(
+            "dlrs_tensor_wrap",
+            error,
+            pointers,
+            |(tensor, out)| {
+                let block = block::around(tensor.as_ptr(), flags, owner())?;
+                out.give(Block::versioned(block));
+                Ok(())
+            },
+            |(tensor, out), left| {
+                let block = wrap::wrap_checked(tensor.as_ptr(), flags, owner(), RULES, left);
+                out.give(Block::versioned(block.map_err(blamed)?));
+                Ok(())
+            },
+        )
     }
-    run_rest("dlrs_tensor_wrap", error, move || {
-        // Made again: one for both would pass through memory.
-        let owner = Owner::Callback(free_fn, context);
-        // SAFETY: out is NULL or a writable variable.
-        let (tensor, out) = unsafe { arg::with_out(tensor, Arg::tensor, out, Arg::out) }?;
-        // SAFETY: tensor is live, by the preface.
-        let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES, left) };
-        out.set(Block::versioned(block.map_err(blamed)?));
-        Ok(())
-    })
 }
 
 /// Flags are an argument of their own here; all else is the tensor's.

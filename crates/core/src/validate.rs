@@ -1,8 +1,8 @@
 //! The fixed order of checks over a snapshot.
 //!
 //! A foreign struct is read once, into locals, and only the locals are used afterwards: if another
-//! thread modifies the struct, the result is that of one state of each member. This is one of the
-//! two files in which a foreign pointer is dereferenced (the other is `capi/arg.rs`).
+//! thread modifies the struct, the result is that of one state of each member. Here and
+//! in `plain.rs` alone the members of a foreign tensor are read.
 //!
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first error is reported, so the result is deterministic.
@@ -22,7 +22,7 @@ use crate::layout::{self, Dims, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
-pub use plain::{Plain, Rank};
+pub use plain::{Plain, Rank, members};
 pub use questions::check_addressed;
 pub use rules::{Level, Rules, check_flags};
 

@@ -9,18 +9,24 @@ use super::names::Names;
 use super::workers::{Queue, STACK};
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
+#[inline]
 pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: malloc takes any size; `max(1)` keeps the answer for 0 bytes from being NULL.
     let memory = unsafe { libc::malloc(nbytes.max(1)) };
-    in_huge_pages(memory, nbytes);
+    if nbytes >= HUGE {
+        in_huge_pages(memory, nbytes);
+    }
     NonNull::new(memory.cast())
 }
 
-/// Asks for huge pages for fresh memory, which takes half the time to write then; NumPy asks from
+/// From where on huge pages are asked for, which take half the time to write; NumPy asks from
 /// 4 MiB on, too.
-#[inline]
+const HUGE: usize = 4 << 20;
+
+/// Asks for huge pages for fresh memory.
+#[inline(never)]
 pub fn in_huge_pages(_memory: *mut c_void, nbytes: usize) {
-    if nbytes < 4 << 20 || _memory.is_null() {
+    if nbytes < HUGE || _memory.is_null() {
         return;
     }
     // SAFETY: the advice changes no contents, wherever the pages are.

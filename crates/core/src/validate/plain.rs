@@ -36,7 +36,10 @@ impl Rank {
     /// How many dimensions.
     #[inline(always)]
     pub fn ndim(self) -> usize {
-        self.0 as u32 as usize
+        let ndim = self.0 as u32;
+        // SAFETY: `Plain::rank` makes none with more.
+        unsafe { core::hint::assert_unchecked(ndim <= layout::Sums::NDIM_MAX) };
+        ndim as usize
     }
 
     #[inline(always)]
@@ -73,7 +76,7 @@ fn device_of(pair: u64) -> DLDevice {
 ///
 /// # Safety
 /// `tensor` is aligned and points to a readable struct.
-pub(super) unsafe fn members(tensor: *const DLTensor) -> DLTensor {
+pub unsafe fn members(tensor: *const DLTensor) -> DLTensor {
     // SAFETY: `tensor` is aligned and readable; both pairs have four bytes each.
     unsafe {
         let rank = Rank(pair((&raw const (*tensor).ndim).cast()));

@@ -67,7 +67,7 @@ fn compact(pair: &Pair, options: &Options) -> Option<usize> {
     (whole && apart && cpu::near(nbytes)).then_some(nbytes)
 }
 
-#[inline(never)]
+#[inline(always)]
 fn planned(pair: &Pair, options: &Options) -> Result<()> {
     let mut job = Job::none();
     match check(pair, options, &mut job)? {

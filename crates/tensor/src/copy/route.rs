@@ -55,7 +55,7 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// # Safety
 /// Every element of the plan is live on its side; elements of the destination are distinct and
 /// none of the source's. With `enqueue_only` all stays so until the stream has completed the work.
-#[inline]
+#[inline(always)]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
     // SAFETY: every element is live, none is on both sides; the CPU reaches those of a simple one.
     unsafe {

@@ -496,6 +496,7 @@ impl Block {
     }
 
     /// [`Chains::attach`].
+    #[inline]
     pub fn attach(&self, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
         self.chains.attach(self.references() == 0, after, callback, context)
     }

@@ -171,6 +171,7 @@ impl Chains {
 
     /// Adds a callback, to run before the data of the tensor is freed, or after. While it is being
     /// `freed`, the chain is sorted already: a callback attached now is next.
+    #[inline]
     pub fn attach(
         &self,
         freed: bool,
