@@ -140,7 +140,8 @@ long inject_calls(void);
 void inject_arm(long k, int forever);
 /* Whether a failure was injected since inject_arm; ends the injection. */
 int inject_disarm(void);
-/* Makes pthread_create fail with EAGAIN; returns how often it did. */
+/* Makes pthread_create fail with EAGAIN, after `fail` - 1 more threads, until it is called with 0;
+ * returns how often it did. */
 long inject_threads(int fail);
 
 #ifdef __cplusplus

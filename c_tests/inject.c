@@ -144,7 +144,9 @@ void free(void *memory) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                    void *argument) {
   NEXT(next_pthread_create);
-  if (refuse_threads) {
+  if (refuse_threads > 1) {
+    --refuse_threads;
+  } else if (refuse_threads == 1) {
     __atomic_add_fetch(&threads_refused, 1, __ATOMIC_RELAXED);
     return EAGAIN;
   }

@@ -54,7 +54,7 @@ for source in "$here"/test_*.c; do programs="$programs $(basename "$source" .c)"
 
 # These run long inside the library through few functions: another compiler's calls of those add
 # nothing.
-run_once="test_elements test_engine test_platform test_racing"
+run_once="test_elements test_engine test_platform test_pool test_racing"
 
 is_c_only() { case " $c_only " in *" $1 "*) ;; *) return 1 ;; esac; }
 is_run_once() { case " $run_once " in *" $1 "*) ;; *) return 1 ;; esac; }
@@ -138,6 +138,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         sweep) arguments=3 ;;
         threads) arguments=100 ;;
         test_engine) arguments=100 ;;
+        test_pool) arguments=1000 ;;
         test_setters) arguments=50 ;;
         test_small_world) arguments=101 ;;
         test_elements) arguments=60 ;; # far tensors are near: valgrind has not so many addresses

@@ -38,6 +38,15 @@ static dlrs_status copy_options(void) {
   return status;
 }
 
+static dlrs_status workers_options(void) {
+  void *workers;
+  dlrs_status status;
+  GIVEN(dlrs_workers_options)->threads = 1;
+  status = dlrs_workers_new(GIVEN(dlrs_workers_options), &workers, ERR);
+  dlrs_workers_free(workers);
+  return status;
+}
+
 static dlrs_status print_options(void) {
   t_tensor good;
   char text[256];
@@ -109,6 +118,7 @@ static const struct {
     {"dlrs_alloc_options", alloc_options, sizeof(dlrs_alloc_options), {24, 40}, 0},
     {"dlrs_import_options", import_options, sizeof(dlrs_import_options), {32, 64}, 0},
     {"dlrs_copy_options", copy_options, sizeof(dlrs_copy_options), {32, 48}, 0},
+    {"dlrs_workers_options", workers_options, sizeof(dlrs_workers_options), {16}, 0},
     {"dlrs_print_options", print_options, sizeof(dlrs_print_options), {16}, 0},
     {"dlrs_view_step", view_step, sizeof(dlrs_view_step), {64}, 0},
     {"dlrs_py_import_options", py_import_options, sizeof(dlrs_py_import_options), {32, 56}, 0},

@@ -259,7 +259,9 @@ static const char *const others[] = {
     "dlrs_stream_wait", "dlrs_version", "dlrs_version_string",
     /* Tables that are constant while they are set, and structs that are written. */
     "dlrs_abi_check", "dlrs_abi_layout", "dlrs_allocator_set", "dlrs_backend_set",
-    "dlrs_error_forward", "dlrs_pointer_device",
+    "dlrs_error_forward", "dlrs_pointer_device", "dlrs_workers_new",
+    /* They take workers. */
+    "dlrs_workers_free", "dlrs_workers_run",
     /* They read only the tensor's deleter, or a block of the library's. */
     "dlrs_attach", "dlrs_detach", "dlrs_is_own", "dlrs_ready_record",
     "dlrs_ready_sync", "dlrs_ready_wait", "dlrs_ref_count",

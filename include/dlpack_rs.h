@@ -125,10 +125,11 @@ extern "C" {
  * A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
  * release a reference that is not the last: reference counts are atomic.
  *
- * Threads that the library creates are joined before the call returns. Functions with copy options
- * are cancellation points before they begin (pthread_cancel), and not while they wait for those
- * threads or for a caller's own pool. Those threads block every signal except those that an
- * instruction raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
+ * Threads that the library creates are joined before the call returns, those of dlrs_workers_new
+ * by dlrs_workers_free. Functions with copy options are cancellation points before they begin
+ * (pthread_cancel), and not while they wait for those threads or for a caller's own pool. Those
+ * threads block every signal except those that an instruction raises (SIGSEGV, SIGBUS, SIGFPE,
+ * SIGILL, SIGTRAP, SIGSYS).
  *
  * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. Once
  * it has allocated a tensor it is not unloaded, so a deleter stays callable until the process
@@ -146,6 +147,7 @@ typedef struct dlrs_byte_plan dlrs_byte_plan;
 typedef struct dlrs_backend dlrs_backend;
 typedef struct dlrs_pointer_info dlrs_pointer_info;
 typedef struct dlrs_copy_options dlrs_copy_options;
+typedef struct dlrs_workers_options dlrs_workers_options;
 typedef struct dlrs_print_options dlrs_print_options;
 typedef struct dlrs_py_request dlrs_py_request;
 typedef struct dlrs_py_import_options dlrs_py_import_options;
@@ -2824,6 +2826,86 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
                            const dlrs_copy_options *options,
                            DLManagedTensorVersioned **out,
                            dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Threads that wait for copies.
+ */
+
+/** How workers are made. All members but `struct_size` may be 0. */
+struct dlrs_workers_options {
+  /** `sizeof(dlrs_workers_options)`. */
+  uint32_t struct_size;
+  /**
+   * Threads that share a copy, its caller's with them: at most 64; 0 for one on each processor
+   * that the calling thread may run on, at most 16.
+   */
+  uint32_t threads;
+  /**
+   * Microseconds for which a worker without work keeps its processor before it sleeps: copies
+   * in quick succession find it awake. 0 for 40.
+   */
+  uint32_t spin_us;
+  /** Must be 0. */
+  uint32_t reserved;
+};
+
+/**
+ * Make threads that wait for copies, which then need not create and join theirs: in the options of
+ * a copy, dlrs_workers_run is parallel_for and *out parallel_context. Its parts are as small as
+ * 64 KiB; threads of the options, if not 0, is their most.
+ *
+ * Ownership: the caller owns *out and frees it by dlrs_workers_free.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+ *            DLRS_NOMEM: no memory, or the system gives fewer threads; then none is left.
+ * Threads:   any. Any may use the workers: those of a copy that runs do not help another, which
+ *            its caller then does alone. The workers' signals are as those of a copy's threads. A
+ *            forked child has no workers: there copies are made by their caller alone, and it may
+ *            make workers of its own.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_workers_new(const dlrs_workers_options *options,
+                             void **out,
+                             dlrs_error *error);
+
+/**
+ * Free workers: their threads have ended when it returns.
+ *
+ * Ownership: workers is invalid afterwards; NULL does nothing. In a child that was forked after
+ *            dlrs_workers_new only memory is freed.
+ * Errors:    none.
+ * Threads:   any but one that runs a part for these workers. A copy that uses them is waited for;
+ *            none may begin.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; workers is NULL or came from dlrs_workers_new.
+ */
+DLRS_API
+void dlrs_workers_free(void *workers);
+
+/**
+ * Call body(body_context, index) for every index below n, on the calling thread and the workers:
+ * what parallel_for of the copy options asks for (dlrs_parallel_for_fn).
+ *
+ * Ownership: unchanged.
+ * Errors:    not 0, and nothing was called, if workers is NULL, in use by another thread or made
+ *            by another process, or if n is below 2 or above 65534.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; workers is NULL or came from dlrs_workers_new; body may be called so, on any
+ * thread.
+ */
+DLRS_API
+int32_t dlrs_workers_run(void *workers,
+                         size_t n,
+                         void (*body)(void *body_context, size_t index),
+                         void *body_context);
 
 #ifndef DLRS_NO_CAST
 /* ---------------------------------------------------------------------------------------------

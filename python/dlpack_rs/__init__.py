@@ -17,7 +17,7 @@ import sys
 
 from ._library import library_path
 
-__all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version",
+__all__ = ["DEVICES", "DTYPES", "Tensor", "Workers", "__version__", "abi", "asarray", "dlpack_version",
            "empty", "from_dlpack", "from_numpy", "full", "inspect", "prepare",
            "register_numpy_dtypes", "zeros"]
 
@@ -69,6 +69,32 @@ def _repr_html_(self):
     from ._picture import tensor_html
 
     return tensor_html(self)
+
+
+class Workers:
+    """Threads that wait for copies, so that also those of a few hundred KiB can be shared.
+
+    threads: with the caller's, at most 64; 0 for one on each processor, at most 16. They share one
+    copy at a time, and end when they are closed, or nobody refers to them any more. A forked child
+    has none: its copies are made by their caller alone.
+    >>> with dlpack_rs.Workers(threads=2) as workers:
+    ...     dlpack_rs.empty((2, 2)).copy_from(dlpack_rs.full(2, 3), workers=workers)
+    """
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, threads=0):
+        self._capsule = _module._workers(threads)
+
+    def close(self):
+        """End the threads, after the copies that use them."""
+        self._capsule = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 _served = sys.implementation.name == "cpython" and sys.version_info >= (3, 9)

@@ -6,6 +6,7 @@ use core::mem::{MaybeUninit, offset_of};
 use super::arg::{self, Live, live, optional, result, variable, write_text};
 use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
+use super::workers::dlrs_workers_run;
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
 use crate::cpu::{Parallel, ParallelFor};
@@ -145,7 +146,11 @@ fn given_options(
         return Err(error.value(value.into()));
     }
     let context = options.parallel_context;
-    let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
+    let hook = options.parallel_for.map(|run| match run as *const () {
+        // SAFETY: the context of dlrs_workers_run is NULL or live workers.
+        own if own == dlrs_workers_run as *const () => unsafe { ParallelFor::of(context.cast()) },
+        _ => ParallelFor { run, ctx: context, warm: 0 },
+    });
     Ok(room.write(Options {
         allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
         repack: false,

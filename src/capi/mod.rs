@@ -42,10 +42,11 @@
 //! A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
 //! release a reference that is not the last: reference counts are atomic.
 //!
-//! Threads that the library creates are joined before the call returns. Functions with copy options
-//! are cancellation points before they begin (pthread_cancel), and not while they wait for those
-//! threads or for a caller's own pool. Those threads block every signal except those that an
-//! instruction raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
+//! Threads that the library creates are joined before the call returns, those of dlrs_workers_new
+//! by dlrs_workers_free. Functions with copy options are cancellation points before they begin
+//! (pthread_cancel), and not while they wait for those threads or for a caller's own pool. Those
+//! threads block every signal except those that an instruction raises (SIGSEGV, SIGBUS, SIGFPE,
+//! SIGILL, SIGTRAP, SIGSYS).
 //!
 //! Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. Once
 //! it has allocated a tensor it is not unloaded, so a deleter stays callable until the process
@@ -97,4 +98,5 @@ pub mod view;
 pub mod view_axes;
 pub mod view_index;
 pub mod view_shape;
+pub mod workers;
 pub mod wrap;

@@ -502,7 +502,7 @@ fn pages_without_elements() {
                 continue;
             }
             let mut count = 0i64;
-            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast() };
+            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast(), warm: 0 };
             let threads = random.one_of(&[1, 1, 2, 3, 16]);
             let parallel = Parallel { threads, hook: Some(hook) };
             case.check(&memory, &mut random, &parallel, what);
@@ -578,7 +578,7 @@ fn parts_in_pages_of_their_own() {
     });
     let case = Case { item: Item::Bytes(SIZE), dims: dims.to_vec() };
     let mut count = 0i64;
-    let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+    let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast(), warm: 0 });
     everywhere(|what| {
         dst.fill(0);
         let parallel = Parallel { threads: PARTS, hook };
@@ -625,7 +625,7 @@ fn parallel() {
         let mut random = Random(0x5555_aaaa_0123_4567);
         for i in 0..120 {
             let mut count = if i % 4 == 3 { -1i64 } else { 0 };
-            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast() };
+            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast(), warm: 0 };
             let threads = random.one_of(&[0, 2, 3, 4, 7, 64, 1000]);
             let hook = (i % 4 > 1).then_some(hook);
             let parallel = Parallel { threads, hook };
@@ -642,7 +642,7 @@ fn parallel() {
             case(&mut random, item, most).check(&memory, &mut random, &parallel, what);
         }
         let mut count = 0i64;
-        let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+        let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast(), warm: 0 });
         let dims = vec![Dim { n: 64, src: 1, dst: 64 }, Dim { n: 64, src: 64, dst: 1 }];
         let case = Case { item: Item::Bytes(1), dims };
         case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
@@ -661,7 +661,7 @@ fn parallel() {
             (4, vec![Dim { n: 32, src: 48, dst: 48 }, Dim { n: 10, src: 4, dst: -4 }], 4),
         ] {
             count = 0;
-            let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+            let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast(), warm: 0 });
             let case = Case { item: Item::Bits { width, dst_slot: width }, dims };
             case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
             assert_eq!(count, parts, "{what}: {case:?}");

@@ -2,6 +2,8 @@
 //! the data is freed once, by the last owner, after what the others did with it.
 #![cfg(test)]
 
+mod model;
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};

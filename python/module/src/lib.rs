@@ -31,6 +31,7 @@ mod tensor;
 mod types;
 mod values;
 mod views;
+mod workers;
 mod writes;
 
 use core::ffi::{CStr, c_int, c_void};

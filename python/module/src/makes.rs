@@ -152,7 +152,7 @@ method!(
             clear(&made)?; // the bits behind the last element
         }
         match source {
-            Some(source) => writes::broadcast(source.live(), made.live())?,
+            Some(source) => writes::broadcast(source.live(), made.live(), writes::OPTIONS)?,
             None => writes::assign(made.live(), value, call.name())?,
         }
         object_of(python, made)

@@ -7,7 +7,7 @@ use core::ptr::{NonNull, null};
 use super::failure::{done, refuse_new};
 use super::spec::*;
 use super::{attributes, copies, dlpack, keys, makes, numpy, pickles, scalars};
-use super::{tensor, values, views, writes};
+use super::{tensor, values, views, workers, writes};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::Result;
 use dlpack_python::capsule::EXCHANGE_API;
@@ -35,13 +35,14 @@ array interface, if nothing else holds the tensor. It cannot look into a capsule
 library: a cycle through a __dlpack__ is never collected.\0";
 
 /// Functions of the module.
-pub static FUNCTIONS: [MethodDef; 7] = [
+pub static FUNCTIONS: [MethodDef; 8] = [
     dlpack::from_dlpack(),
     makes::asarray(),
     makes::from_numpy(),
     makes::empty(),
     makes::zeros(),
     makes::full(),
+    workers::_workers(),
     MethodDef::END,
 ];
 

@@ -12,6 +12,7 @@ use super::numpy::{call_method, call_numpy};
 use super::tensor::{Held, Live, This, type_of};
 use super::values;
 use super::views::viewed;
+use super::workers;
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::cast::{self, Value};
 use crate::compare;
@@ -260,7 +261,7 @@ pub unsafe fn assign(dst: Live, value: *mut PyObject, name: &'static str) -> Res
     unsafe {
         match plain(python, value, target)? {
             Some(number) => number.fill(dst),
-            None => broadcast(taken(python, value, Some(target))?.live(), dst),
+            None => broadcast(taken(python, value, Some(target))?.live(), dst, OPTIONS),
         }
     }
 }
@@ -381,11 +382,11 @@ unsafe fn number(python: Python, value: *mut PyObject, target: Target) -> Result
 
 /// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
 /// there are fewer axes. Further axes of extent 1 in front are left out, as NumPy leaves them.
-pub fn broadcast(src: Live, dst: Live) -> Result<()> {
+pub fn broadcast(src: Live, dst: Live, options: &Options) -> Result<()> {
     let pair = read([src, dst], ARGS)?;
     let (from, to) = (pair.src.shape(), pair.dst.shape());
     if from == to {
-        return write(src, dst, OPTIONS);
+        return write(src, dst, options);
     }
     let further = from.len().saturating_sub(to.len());
     let ones = from.iter().take(further).all(|&extent| extent == 1);
@@ -395,12 +396,12 @@ pub fn broadcast(src: Live, dst: Live) -> Result<()> {
         }
         view.apply(&Step::Expand { shape: to })
     })?;
-    write(view.live(), dst, OPTIONS)
+    write(view.live(), dst, options)
 }
 
 /// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
 /// and devices are: only the CPU converts, so other memory is copied to the host.
-/// `options` are [`OPTIONS`], but for how numbers are converted.
+/// `options` are [`OPTIONS`], but for how numbers are converted, and by which threads.
 pub fn write(src: Live, dst: Live, options: &Options) -> Result<()> {
     let python = src.python;
     let pair = read([src, dst], ARGS)?;
@@ -438,18 +439,19 @@ fn read([src, dst]: [Live; 2], args: [Arg; 2]) -> Result<Pair> {
 }
 
 method!(
-    /// copy_from($self, x, /)
+    /// copy_from($self, x, /, *, workers=None)
     /// Write the elements of x, anything that asarray accepts but a number, also of another dtype
-    /// or on another device, and broadcast as in NumPy.
+    /// or on another device, and broadcast as in NumPy. workers: Workers that share the copy.
     /// >>> t = dlpack_rs.empty((2, 2))
     /// >>> t.copy_from(dlpack_rs.full(2, 3))
     /// >>> t.tolist()
     /// [[3.0, 3.0], [3.0, 3.0]]
-    copy_from, |this, call| (value / *) {
+    copy_from, |this, call| (value / * workers) {
         let python = call.python;
+        let (options, _keeps) = workers::options(call, workers, OPTIONS)?;
         let dtype = this.live().description().dtype;
         let src = taken(python, value, Some(Target { name: call.name(), dtype }))?;
-        broadcast(src.live(), this.live())?;
+        broadcast(src.live(), this.live(), &options)?;
         Ok(none(python))
     }
 );
@@ -472,7 +474,7 @@ method!(
                 let mut snapshot = Snapshot::new();
                 src.live().read(Rules::COPY, &mut snapshot)?;
                 values::single(&snapshot, "fills with exactly one element\0Use copy_from().")?;
-                broadcast(src.live(), dst)?;
+                broadcast(src.live(), dst, OPTIONS)?;
             }
         }
         Ok(none(python))

@@ -4,8 +4,10 @@
 //! for `cfg` elsewhere. Each system's file defines the same names.
 
 use core::ffi::c_void;
+use core::sync::atomic;
 
 mod float_environment;
+mod jobs;
 mod names;
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -13,6 +15,7 @@ mod os;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod os;
+mod pool;
 mod workers;
 
 pub use float_environment::FloatEnvironment;
@@ -24,6 +27,7 @@ pub use os::{
     Library, Lock, cancellation_point, give_back, in_huge_pages, library_loaded, library_open,
     library_with, memory, process_id, processors, symbol,
 };
+pub use pool::Pool;
 pub use workers::{Body, WORKERS_MOST, side_by_side, uncancelled};
 
 impl Library {

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 
 use super::names::Names;
-use super::workers::{Queue, STACK};
+use super::workers::{STACK, Work};
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
 #[inline]
@@ -114,6 +114,19 @@ impl Lock {
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
         Held(self)
     }
+
+    /// This thread's from now on, unless it is somebody's.
+    pub fn try_lock(&self) -> Option<Held<'_>> {
+        // SAFETY: an initialised mutex.
+        (unsafe { libc::pthread_mutex_trylock(self.0.get()) } == 0).then(|| Held(self))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: an initialised mutex, which nobody holds: a guard would borrow it.
+        unsafe { libc::pthread_mutex_destroy(self.0.get()) };
+    }
 }
 
 impl Drop for Held<'_> {
@@ -121,6 +134,50 @@ impl Drop for Held<'_> {
         // SAFETY: this thread locked it.
         unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
     }
+}
+
+/// What threads that hold a lock wait for.
+pub(super) struct Condition(UnsafeCell<libc::pthread_cond_t>);
+
+// SAFETY: it is made for threads to share.
+unsafe impl Sync for Condition {}
+
+impl Condition {
+    /// Nobody waits.
+    pub(super) const fn new() -> Condition {
+        Condition(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER))
+    }
+
+    /// Waits until it is woken, or for no reason; meanwhile the lock is not held.
+    pub(super) fn wait<'a>(&self, held: Held<'a>) -> Held<'a> {
+        // SAFETY: an initialised condition, and a mutex that this thread holds.
+        unsafe { libc::pthread_cond_wait(self.0.get(), held.0.0.get()) };
+        held
+    }
+
+    /// Wakes one that waits.
+    pub(super) fn wake_one(&self) {
+        // SAFETY: an initialised condition.
+        unsafe { libc::pthread_cond_signal(self.0.get()) };
+    }
+}
+
+impl Drop for Condition {
+    fn drop(&mut self) {
+        // SAFETY: an initialised condition, for which nobody waits: it would be borrowed.
+        unsafe { libc::pthread_cond_destroy(self.0.get()) };
+    }
+}
+
+/// Lets the other threads of the core go first, for some nanoseconds.
+pub(super) use core::hint::spin_loop as pause;
+
+/// Time, from some moment on.
+pub(super) fn microseconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a clock that exists, and a variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    (now.tv_sec as u64).wrapping_mul(1_000_000).wrapping_add(now.tv_nsec as u64 / 1000)
 }
 
 /// The number of the calling process.
@@ -276,21 +333,21 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     }
 }
 
-extern "C" fn work(queue: *mut c_void) -> *mut c_void {
-    // SAFETY: `queue` is the live Queue that `thread_start` passed on.
-    unsafe { Queue::work(queue) };
+extern "C" fn work(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: a Work is in front of the argument of `thread_start`, and may be called here.
+    unsafe { (*argument.cast::<Work>())(argument) };
     null_mut()
 }
 
-/// A thread that works on a queue; `None` when there is none to be had.
+/// A thread that does the [`Work`] in front of `argument`; `None` when there is none to be had.
 ///
 /// # Safety
-/// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::work`] wants it.
-pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
+/// `maker` is that of [`with_thread_maker`]; the Work may be called with `argument` on any thread.
+pub(super) unsafe fn thread_start(maker: ThreadMaker, argument: *mut c_void) -> Option<Thread> {
     let mut made = MaybeUninit::uninit();
     // SAFETY: the attributes are live or NULL; the thread is written on success.
     unsafe {
-        (libc::pthread_create(made.as_mut_ptr(), maker, work, queue) == 0)
+        (libc::pthread_create(made.as_mut_ptr(), maker, work, argument) == 0)
             .then(|| made.assume_init())
     }
 }

@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::names::Names;
-use super::workers::{Queue, STACK};
+use super::workers::{STACK, Work};
 
 /// A kernel object; NULL where there is none.
 type Handle = *mut c_void;
@@ -45,6 +45,16 @@ unsafe extern "system" {
     fn GetCurrentProcessId() -> u32;
     fn AcquireSRWLockExclusive(lock: *mut Handle);
     fn ReleaseSRWLockExclusive(lock: *mut Handle);
+    fn TryAcquireSRWLockExclusive(lock: *mut Handle) -> u8;
+    fn SleepConditionVariableSRW(
+        condition: *mut Handle,
+        lock: *mut Handle,
+        milliseconds: u32,
+        flags: u32,
+    ) -> i32;
+    fn WakeConditionVariable(condition: *mut Handle);
+    fn QueryPerformanceCounter(count: *mut u64) -> i32;
+    fn QueryPerformanceFrequency(per_second: *mut u64) -> i32;
     fn GetModuleHandleExA(flags: u32, name: *const c_char, module: *mut Handle) -> i32;
 }
 
@@ -89,6 +99,12 @@ impl Lock {
         unsafe { AcquireSRWLockExclusive(self.0.get()) };
         Held(self)
     }
+
+    /// This thread's from now on, unless it is somebody's.
+    pub fn try_lock(&self) -> Option<Held<'_>> {
+        // SAFETY: an initialised lock.
+        (unsafe { TryAcquireSRWLockExclusive(self.0.get()) } != 0).then(|| Held(self))
+    }
 }
 
 impl Drop for Held<'_> {
@@ -96,6 +112,46 @@ impl Drop for Held<'_> {
         // SAFETY: this thread locked it.
         unsafe { ReleaseSRWLockExclusive(self.0.0.get()) };
     }
+}
+
+/// What threads that hold a lock wait for.
+pub(super) struct Condition(UnsafeCell<Handle>);
+
+// SAFETY: it is made for threads to share.
+unsafe impl Sync for Condition {}
+
+impl Condition {
+    /// Nobody waits.
+    pub(super) const fn new() -> Condition {
+        Condition(UnsafeCell::new(null_mut())) // CONDITION_VARIABLE_INIT
+    }
+
+    /// Waits until it is woken, or for no reason; meanwhile the lock is not held.
+    pub(super) fn wait<'a>(&self, held: Held<'a>) -> Held<'a> {
+        // SAFETY: an initialised condition, and a lock that this thread holds.
+        unsafe { SleepConditionVariableSRW(self.0.get(), held.0.0.get(), INFINITE, 0) };
+        held
+    }
+
+    /// Wakes one that waits.
+    pub(super) fn wake_one(&self) {
+        // SAFETY: an initialised condition.
+        unsafe { WakeConditionVariable(self.0.get()) };
+    }
+}
+
+/// Lets the other threads of the core go first, for some nanoseconds.
+pub(super) use core::hint::spin_loop as pause;
+
+/// Time, from some moment on.
+pub(super) fn microseconds() -> u64 {
+    let (mut now, mut per_second) = (0u64, 0u64);
+    // SAFETY: two variables.
+    unsafe {
+        QueryPerformanceCounter(&raw mut now);
+        QueryPerformanceFrequency(&raw mut per_second);
+    }
+    now / (per_second / 1_000_000).max(1)
 }
 
 /// From now on FreeLibrary leaves the module where it is, as `-z nodelete` does on Linux. Not
@@ -257,19 +313,19 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     make(());
 }
 
-unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
-    // SAFETY: `queue` is the live Queue that `thread_start` passed on.
-    unsafe { Queue::work(queue) };
+unsafe extern "system" fn work(argument: *mut c_void) -> u32 {
+    // SAFETY: a Work is in front of the argument of `thread_start`, and may be called here.
+    unsafe { (*argument.cast::<Work>())(argument) };
     0
 }
 
-/// A thread that works on a queue; `None` when there is none to be had.
+/// A thread that does the [`Work`] in front of `argument`; `None` when there is none to be had.
 ///
 /// # Safety
-/// `queue` is as [`Queue::work`] wants it.
-pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
+/// The Work may be called with `argument` on any thread.
+pub(super) unsafe fn thread_start(_: ThreadMaker, argument: *mut c_void) -> Option<Thread> {
     // SAFETY: `work` uses nothing of the C run-time that a thread must be registered for.
-    let made = unsafe { CreateThread(null_mut(), STACK, work, queue, RESERVE_ONLY, null_mut()) };
+    let made = unsafe { CreateThread(null_mut(), STACK, work, argument, RESERVE_ONLY, null_mut()) };
     (!made.is_null()).then_some(made)
 }
 

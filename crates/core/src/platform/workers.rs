@@ -15,8 +15,13 @@ pub(super) const STACK: usize = 1 << 20;
 /// What a worker does: `body(context, i)`.
 pub type Body = unsafe extern "C" fn(context: *mut c_void, i: usize);
 
+/// What a new thread does. A pointer to it is in front of the argument.
+pub(super) type Work = unsafe fn(argument: *mut c_void);
+
 /// Parts are taken one by one by whoever is free: a worker that could not be made is not missed.
-pub(super) struct Queue {
+#[repr(C)]
+struct Queue {
+    work: Work,
     body: Body,
     context: *mut c_void,
     parts: usize,
@@ -30,7 +35,7 @@ impl Queue {
     ///
     /// # Safety
     /// `queue` points to the Queue of a [`side_by_side`] that joins the calling thread.
-    pub(super) unsafe fn work(queue: *mut c_void) {
+    unsafe fn work(queue: *mut c_void) {
         // SAFETY: `queue` points to the live Queue of a `side_by_side` that joins this thread.
         unsafe {
             match (*queue.cast::<Queue>()).more.swap(0, Relaxed) {
@@ -77,7 +82,7 @@ pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     let others = parts.saturating_sub(1).min(WORKERS_MOST);
     let (own, more) = if others <= FEW { (others, 0) } else { (1, others - 1) };
     let (next, more) = (AtomicUsize::new(0), AtomicUsize::new(more));
-    let queue = Queue { body, context, parts, next, more };
+    let queue = Queue { work: Queue::work, body, context, parts, next, more };
     // SAFETY: `queue` outlives the threads: `among` joins all of them before it returns.
     unsafe { among::<FEW>((&raw const queue).cast_mut().cast(), own) };
 }
@@ -101,14 +106,18 @@ unsafe fn among<const N: usize>(queue: *mut c_void, others: usize) {
 /// Starts so many threads, or as many as can be had.
 ///
 /// # Safety
-/// As [`Queue::work`].
-#[inline(never)] // as above
-unsafe fn start(queue: *mut c_void, n: usize, note: &mut dyn FnMut(os::Thread) -> bool) {
+/// A [`Work`] is in front of `argument`, and may be called with it on other threads.
+#[inline(never)]
+pub(super) unsafe fn start(
+    argument: *mut c_void,
+    n: usize,
+    note: &mut dyn FnMut(os::Thread) -> bool,
+) {
     os::with_thread_maker(|maker| {
         for _ in 0..n {
-            // SAFETY: `maker` is that of this `with_thread_maker`; `queue` lives until `among`
-            // joins.
-            let started = unsafe { os::thread_start(maker, queue) };
+            // SAFETY: `maker` is that of this `with_thread_maker`; the Work in front of `argument`
+            // may be called on another thread.
+            let started = unsafe { os::thread_start(maker, argument) };
             if !started.is_some_and(&mut *note) {
                 break;
             }

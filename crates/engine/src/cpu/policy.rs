@@ -69,6 +69,11 @@ impl Size {
 /// machine): smaller parts are faster on the calling thread.
 const THREAD_FROM: usize = 4 << 20;
 
+/// The bytes that are worth a part for a thread that waits for it.
+pub(super) fn part_from() -> u64 {
+    thread_from().min(64 << 10)
+}
+
 /// The bytes that are worth a thread.
 pub(super) fn thread_from() -> u64 {
     Size::ThreadFrom.of() as u64

@@ -5,11 +5,11 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::choose::{self, serial};
-use super::policy::thread_from;
+use super::policy::{part_from, thread_from};
 use crate::error::{Error, Result, Status::*};
 use crate::nest::Nest;
 use crate::plan::{Dim, Item, Plan};
-use crate::platform::{self, WORKERS_MOST};
+use crate::platform::{self, Pool, WORKERS_MOST};
 
 /// The caller's parallel loop: it calls `body(body_ctx, i)` once for every `i` below `n`, on
 /// threads of its choice, and returns 0 after the last. Nonzero: it has called none; the calling
@@ -25,6 +25,20 @@ pub struct ParallelFor {
     ) -> i32,
     /// Its first argument.
     pub ctx: *mut c_void,
+    /// Threads of a [`Pool`], which start in a microsecond; 0: it is another pool.
+    pub warm: usize,
+}
+
+impl ParallelFor {
+    /// A pool of this library's.
+    ///
+    /// # Safety
+    /// `pool` is NULL or points to a live Pool.
+    pub unsafe fn of(pool: *mut Pool) -> ParallelFor {
+        // SAFETY: a live pool, or none.
+        let warm = unsafe { pool.as_ref() }.map_or(0, Pool::threads);
+        ParallelFor { run: Pool::run, ctx: pool.cast(), warm }
+    }
 }
 
 /// The number of threads that a copy may use, and their provider.
@@ -78,7 +92,8 @@ impl<'a> Split<'a> {
             };
             let long = (0..nest.len()).rev().filter(|&i| n(i) >= 8 * parts || n(i) == parts);
             let i = long.max_by_key(apart).or_else(|| (0..nest.len()).max_by_key(|&i| n(i)))?;
-            let grain = if n(i) >= 64 * parts { 64 } else { 1 };
+            // Whole tiles, as long as the last part is at most an eighth smaller.
+            let grain = 1 << (n(i) / (8 * parts).max(1)).clamp(1, 64).ilog2();
             return Some(Split { nest, i: Some(i), units: n(i), each: even(n(i), grain) });
         };
         let i = bits_loop(&nest, parts)?;
@@ -105,15 +120,27 @@ impl<'a> Split<'a> {
     }
 }
 
-/// The number of threads for an output of so many bytes.
+/// The bytes that are worth a part.
+fn part_nbytes(parallel: &Parallel) -> u64 {
+    match parallel.hook {
+        Some(ParallelFor { warm: 1.., .. }) => part_from(),
+        _ => thread_from(),
+    }
+}
+
+/// The number of parts for an output of so many bytes.
 pub fn worth(nbytes: u64, parallel: &Parallel) -> usize {
-    let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
-    let threads = match parallel.threads {
-        0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
-        0 => DECIDED_MOST,
-        n => n,
+    let useful = nbytes.checked_div(part_nbytes(parallel)).unwrap_or(1);
+    let useful = useful.min(WORKERS_MOST as u64) as usize;
+    let parts = match (parallel.threads, parallel.hook) {
+        (0, None) if useful > 1 => platform::processors().min(DECIDED_MOST),
+        // Of a large copy two parts for each: a thread without a processor delays it by half a one.
+        (0, Some(ParallelFor { warm: warm @ 1.., .. })) if nbytes >= thread_from() => 2 * warm,
+        (0, Some(ParallelFor { warm: warm @ 1.., .. })) => warm,
+        (0, _) => DECIDED_MOST,
+        (n, _) => n,
     };
-    threads.min(useful)
+    parts.min(useful)
 }
 
 /// Parts for the caller's pool, and which of them have been started.
@@ -224,7 +251,7 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     // distinct.
     unsafe {
         // Too small for a thread.
-        if nest.whole_bytes < thread_from() || !shared(&nest, parallel)? {
+        if nest.whole_bytes < part_nbytes(parallel) || !shared(&nest, parallel)? {
             serial(&nest);
         }
     }
