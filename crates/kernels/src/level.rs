@@ -9,8 +9,8 @@ use crate::transpose::{How, Matrix};
 pub struct Kernels {
     /// Their level.
     pub level: Level,
-    /// Transposes a matrix of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have
-    /// at least 16 bytes.
+    /// Transposes a matrix of elements of `item` bytes, at most [`crate::ELEMENT_MOST`]; both sides
+    /// have at least 16 bytes.
     pub transpose: unsafe fn(item: usize, matrix: &Matrix, how: &How, space: Space),
     /// `None` without permutations in registers, where the scalar copy is as fast.
     pub shuffles: Option<Shuffles>,
