@@ -80,8 +80,8 @@ for face in ${FACES:-cuda hip5 hip6 hip7}; do
     step "batch $face" "$out/batch" "$(vendor $face)"
     step "batch_faults $face" "$out/batch_faults" "$(vendor $face)"
     step "ready_hpp $face" "$out/ready_hpp" "$(vendor $face)"
-    # HIP's versions differ little: every code for one of them, some for the others.
-    case $face in hip5 | hip7) some=7 ;; *) some=1 ;; esac
+    # The codes mean the same to all: each code of each call for one face, some of each call's for the others.
+    case $face in cuda) some=1 ;; hip6) some=3 ;; *) some=7 ;; esac
     step "faults $face" "$out/faults" "$(vendor $face)" "${FAULTS_STEP:-$some}"
     step "threads $face" "$out/threads" "$(vendor $face)"
     unset LD_LIBRARY_PATH

@@ -29,6 +29,7 @@ STRUCTS = {
                        "srcXInBytes srcY srcZ srcLOD srcMemoryType srcHost srcDevice srcArray srcContext "
                        "srcPitch srcHeight dstXInBytes dstY dstZ dstLOD dstMemoryType dstHost dstDevice "
                        "dstArray dstContext dstPitch dstHeight WidthInBytes Height Depth"),
+        "Location": ("CUmemLocation", "type id"),
         "CopyAttributes": ("CUmemcpyAttributes_st", "srcAccessOrder srcLocHint dstLocHint flags"),
     },
     "hip": {"Attributes": ("hipPointerAttribute_t",
@@ -132,6 +133,7 @@ template <class R, class C> constexpr bool fits() {
   else if constexpr (std::is_enum_v<C>) return sizeof(C) == sizeof(R);
   else return plain<C> && sizeof(C) == sizeof(R) && std::is_signed_v<C> == std::is_signed_v<R>;
 }
+struct Properties { char bytes[4096]; }; // of any version
 template <class R, class C> struct call;
 template <class... R, class Answer, class... C> struct call<int32_t(R...), Answer(C...)> {
   static constexpr bool alike() {
@@ -172,7 +174,7 @@ def structs(vendor):
     """Rust's structs in C++, and each member's offset in both."""
     source = (GPU / "structs.rs").read_text()
     for name, (theirs, members) in STRUCTS[vendor].items():
-        body = re.search(rf"pub struct {name} \{{(.*?)\n\}}", source, re.S)[1]
+        body = re.search(rf"struct {name} \{{(.*?)\n\}}", source, re.S)[1]
         fields = re.findall(r"^\s*(?:pub(?:\(super\))? )?(\w+): ([^\n]+),$", body, re.M)
         yield f"template <class T, size_t N> using Array = T[N];\nstruct {name} {{"
         for field, kind in fields:
