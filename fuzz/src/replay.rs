@@ -1,6 +1,6 @@
 //! `cargo test --test fuzz_seeds`: runs the fuzz target on every line of `seeds/<target>.txt`, an
-//! input in hexadecimal digits, and on random inputs. A failure names the line, or the number beyond
-//! the last line by which the random input is made, for a panic as for a signal.
+//! input in hexadecimal digits, and on random inputs. A failure names the line, or the number
+//! beyond the last line by which the random input is made, for a panic as for a signal.
 
 use std::cell::Cell;
 use std::io::Write;

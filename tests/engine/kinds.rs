@@ -1,5 +1,5 @@
-//! Random layouts by the table of their kinds: both tensors dense in some order of the axes, but for
-//! gaps, strides of both signs and repeated elements.
+//! Random layouts by the table of their kinds: both tensors dense in some order of the axes, but
+//! for gaps, strides of both signs and repeated elements.
 use dlpack_rs::cpu::Parallel;
 use dlpack_rs::plan::{Dim, Item};
 

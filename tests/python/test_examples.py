@@ -1,5 +1,5 @@
-"""The bindings in examples/python, through ctypes and through cffi: what they do themselves, exports,
-capsules and callbacks in Python; and the programs of this folder and that one."""
+"""The bindings in examples/python, through ctypes and through cffi: what they do themselves,
+exports, capsules and callbacks in Python; and the programs of this folder and that one."""
 
 import ctypes
 import gc
@@ -102,7 +102,8 @@ def test_what_cannot_be_exchanged_is_an_error_of_its_class(dlpack):
             (TypeError, "DTYPE_MISMATCH", lambda: dlpack.copy(tensor, dlpack.empty((3,), "int8"))),
             (AttributeError, ".", lambda: dlpack.from_dlpack(3)),
             ((TypeError, ValueError), ".", lambda: dlpack.from_dlpack(Answers(b"bytes"))),
-            ((BufferError, RuntimeError, ValueError), ".", lambda: tensor.__dlpack__(dl_device=(2, 0))),
+            ((BufferError, RuntimeError, ValueError), ".",
+             lambda: tensor.__dlpack__(dl_device=(2, 0))),
             (ValueError, ".", lambda: tensor.__dlpack__(stream=1))]:
         with pytest.raises(kind, match=words):
             call()
@@ -272,7 +273,8 @@ tensor.attach(lambda: None)
 """
 ENDS = {
     "tensors, capsules and cycles outlive it": """
-back, kept = np.from_dlpack(tensor.clone()), [tensor.__dlpack__(), tensor.__dlpack__(max_version=(1, 0))]
+back = np.from_dlpack(tensor.clone())
+kept = [tensor.__dlpack__(), tensor.__dlpack__(max_version=(1, 0))]
 sys.kept, np.kept, atexit.kept = tensor, tensor.share(), np.from_dlpack(tensor)
 class A: pass
 a = A(); a.a = a; a.t = tensor; a.n = np.from_dlpack(tensor); del a
@@ -285,7 +287,8 @@ tensor.attach(lambda: dlpack.empty((3,)).clone().validate())
                                         "del sys.modules[dlpack.__name__], dlpack; gc.collect()",
     "daemon threads go on": "def churn():\n    while True:\n"
                             "        np.from_dlpack(dlpack.from_dlpack(array).clone())\n"
-                            "for _ in range(3): threading.Thread(target=churn, daemon=True).start()",
+                            "for _ in range(3):\n"
+                            "    threading.Thread(target=churn, daemon=True).start()",
     "a child releases what its parent made": """
 for _ in range(4):
     child = os.fork()
@@ -304,7 +307,8 @@ for _ in range(4):
 def program(*command, **environment):
     return subprocess.run([sys.executable, "-B", "-X", "faulthandler", *map(str, command)],
                           capture_output=True, text=True, timeout=120, cwd=EXAMPLES,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
+                               **environment})
 
 
 @pytest.mark.parametrize("binding", ["dlpack_ctypes", "dlpack_cffi"])
