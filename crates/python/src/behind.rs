@@ -2,22 +2,14 @@
 //! block in place of the array is released in a loop; through the array each release would be
 //! inside the one before, and a long chain of hand-overs would need as much stack.
 
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use core::sync::atomic::Ordering::Relaxed;
+use core::{ffi::CStr, ptr::NonNull, sync::atomic::Ordering::Relaxed};
 
-use crate::capsule::LENT;
 use crate::constants::{self, Constant};
 use crate::error::Result;
-use crate::home::Home;
-use crate::object::{Object, Owned, type_of};
-use crate::payload::lent_block;
-use crate::raise::known;
-use crate::symbols::Python;
 use crate::tensor::block::{self, Block, Owner};
-use crate::tensor::{Versioned, wrap as tensor_wrap};
+use crate::tensor::{Versioned, wrap::spec_of};
 use crate::validate::{Level, Rules, Snapshot};
-use crate::wrap;
+use crate::{Object, Owned, Python, capsule, home, payload, raise, type_of, wrap};
 
 /// What NumPy keeps of a versioned import. A legacy one is read-only there, which no legacy struct
 /// can say again: a chain has one at most.
@@ -28,48 +20,43 @@ const KEPT: &CStr = c"numpy_dltensor_versioned";
 ///
 /// # Safety
 /// `tensor` is live, of any major; on success the result owns the caller's reference.
-pub unsafe fn shortened(
-    python: Python,
-    home: &Home,
-    object: Object,
-    tensor: Versioned,
-) -> Result<Versioned> {
-    let lent = LENT.load(Relaxed) || home.lender.kept().is_some(); // before, no array is over ours
-    // Only a type made in C, as NumPy's own, exports nothing but what it holds. `check_unmasked`
-    // has seen it.
+#[inline(never)]
+pub unsafe fn shortened(python: Python, object: Object, tensor: Versioned) -> Result<Versioned> {
+    const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    let home = home::here(python)?;
+    let lent = capsule::LENT.load(Relaxed) || home.lender.kept().is_some();
+    // Before, nothing is over our memory. Only a type made in C, as NumPy's own, exports nothing
+    // but what it holds; `check_unmasked` has seen it.
     // SAFETY: a live object.
     if !lent || home.unmasked.load(Relaxed) != unsafe { type_of(object.as_ptr()) } {
         return Ok(tensor);
     }
-    let Some((_kept, base)) = known(python, behind(python, home, object))?.flatten() else {
+    let Some((_kept, base)) = raise::known(python, behind(python, object))?.flatten() else {
         return Ok(tensor);
     };
-    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
-    unsafe { over(python, base, tensor) }
-}
-
-/// # Safety
-/// As [`shortened`]; `base` is live.
-#[inline(never)]
-unsafe fn over(python: Python, base: NonNull<Block>, tensor: Versioned) -> Result<Versioned> {
-    const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let (mut whole, mut part) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: `tensor` and `base` are live; the tensor's reference is ours.
+    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
     unsafe {
         let read = whole.read_managed(Block::versioned(base).as_ptr(), RULES);
-        if read.and(part.read_managed(tensor.as_ptr(), RULES)).is_err() || !within(&part, &whole) {
+        let read = read.and(part.read_managed(tensor.as_ptr(), RULES));
+        let [inner, outer] = [&part, &whole].map(|tensor| {
+            let (low, high) = tensor.byte_extent;
+            [low, high].map(|byte| tensor.first() as i128 + i128::from(byte))
+        });
+        let inside = part.device == whole.device && outer[0] <= inner[0] && inner[1] <= outer[1];
+        if read.is_err() || !(inside || part.empty) {
             return Ok(tensor); // it is refused later, or the elements are elsewhere
         }
         let owner = Owner::Versioned(Block::versioned(base));
-        let block = block::shared(&tensor_wrap::spec_of(&part, part.flags, owner), base)?;
+        let block = block::shared(&spec_of(&part, part.flags, owner), base)?;
         wrap::release(python, tensor);
         Ok(Block::versioned(block))
     }
 }
 
 /// The block, and the object that keeps it.
-fn behind(python: Python, home: &Home, array: Object) -> Result<Option<(Owned, NonNull<Block>)>> {
-    let name = constants::of(python, home, Constant::Base)?;
+fn behind(python: Python, array: Object) -> Result<Option<(Owned, NonNull<Block>)>> {
+    let name = constants::get(python, Constant::Base)?;
     let Some(mut base) = python.attribute(array, name)? else { return Ok(None) };
     if base.as_ptr() == python._Py_NoneStruct() {
         return Ok(None);
@@ -82,19 +69,10 @@ fn behind(python: Python, home: &Home, array: Object) -> Result<Option<(Owned, N
             base = next;
         }
         let block = match python.PyCapsule_IsValid(base.as_ptr(), KEPT.as_ptr()) {
-            0 => lent_block(python, base.object())?,
+            0 => payload::lent_block(python, base.object())?,
             _ => NonNull::new(python.PyCapsule_GetPointer(base.as_ptr(), KEPT.as_ptr()).cast())
                 .and_then(|tensor| block::of_versioned(tensor)),
         };
         Ok(block.map(|block| (base, block)))
     }
-}
-
-/// Whether all elements of a tensor are in another's memory.
-fn within(part: &Snapshot, whole: &Snapshot) -> bool {
-    let [inner, outer] = [part, whole].map(|tensor| {
-        let first = tensor.first() as i128;
-        (first + i128::from(tensor.byte_extent.0), first + i128::from(tensor.byte_extent.1))
-    });
-    part.empty || (part.device == whole.device && outer.0 <= inner.0 && inner.1 <= outer.1)
 }

@@ -90,7 +90,7 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
         }
         match ours {
             true => Ok(tensor),
-            false => behind::shortened(python, home, object, tensor).inspect_err(drop),
+            false => behind::shortened(python, object, tensor).inspect_err(drop),
         }
     }
 }
@@ -140,7 +140,7 @@ fn refused_by_numpy(
             // SAFETY: attached; the tensor is ours.
             unsafe {
                 python.PyErr_Clear();
-                let shortened = behind::shortened(python, home::here(python)?, object, tensor);
+                let shortened = behind::shortened(python, object, tensor);
                 shortened.inspect_err(|_| wrap::release(python, tensor))
             }
         }
