@@ -54,7 +54,7 @@ PARTS = {"crates/gpu": [GPU], "crates/device": [GPU, C], "crates/python": [PYTHO
          "python/module": [PYTHON], "crates/kernels": ["cargo test --locked -p dlpack_kernels",
                                                        "cargo test --locked --test engine"],
          "crates/engine": [C, "cargo test --locked --test engine"],
-         "crates/tensor": [C, GPU, PYTHON]}
+         "crates/tensor": [C, "tests/tsan.sh", GPU, PYTHON]}
 ANY = [C, "cargo test --locked --no-fail-fast --lib --test views --test pieces", PYTHON]
 
 
@@ -85,7 +85,7 @@ class Fault:
         found = self.places(tree)
         if isinstance(found, str):
             sys.exit(found)
-        for path, (start, end), new in found:
+        for path, (start, end), new in sorted(found, key=lambda edit: edit[1], reverse=True):
             text = path.read_text()
             path.write_text(text[:start] + new + text[end:])
         return [path.relative_to(tree) for path, _, _ in found]
