@@ -349,6 +349,7 @@ macro_rules! parameters {
             }
 
             #[inline(always)]
+            #[allow(clippy::unused_unit)] // of no parameters
             unsafe fn judged(&self) -> Self::Judged {
                 // SAFETY: none is wrong, and each is as its constructor says.
                 ($(unsafe { self.$at.judged() },)*)
