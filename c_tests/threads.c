@@ -84,29 +84,24 @@ static void f07(void) {
   }
 }
 
-/* Two owners change the flags of one tensor alternately, in lockstep: neither may undo the other's
- * change. */
-enum { SHARED = 256 };
+/* Two owners change the flags of the same tensors, one from the first on and the other from the
+ * last: wherever they cross, neither may undo the other's change. */
+enum { SHARED = 4096 };
 static DLManagedTensorVersioned *shared[SHARED];
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t both_here = PTHREAD_COND_INITIALIZER;
 static int arrived;
 
-/* Returns once both threads are here. */
-static void meet(int step) {
-  pthread_mutex_lock(&door);
-  if (++arrived == 2 * step) pthread_cond_broadcast(&both_here);
-  while (arrived < 2 * step) pthread_cond_wait(&both_here, &door);
-  pthread_mutex_unlock(&door);
-}
-
 static void *changes_flags(void *argument) {
   const uint64_t set = argument ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   const uint64_t clear = argument ? 0 : DLPACK_FLAG_BITMASK_IS_COPIED;
   int i;
+  pthread_mutex_lock(&door);
+  if (++arrived == 2) pthread_cond_broadcast(&both_here);
+  while (arrived < 2) pthread_cond_wait(&both_here, &door);
+  pthread_mutex_unlock(&door);
   for (i = 0; i < SHARED; ++i) {
-    meet(i + 1);
-    if (dlrs_set_flags(shared[i], set, clear, NULL) != DLRS_OK) abort();
+    if (dlrs_set_flags(shared[argument ? i : SHARED - 1 - i], set, clear, NULL) != DLRS_OK) abort();
   }
   return NULL;
 }
@@ -116,7 +111,7 @@ static void flags_beside(void) {
   DLManagedTensorVersioned *more;
   int64_t shape[1] = {1};
   long round, lost = 0;
-  for (round = 0; round < scaled(200); ++round) {
+  for (round = 0; round < scaled(400); ++round) {
     int i;
     for (i = 0; i < SHARED; ++i) {
       if (dlrs_tensor_new(shape, 1, F32, CPU, NULL, &shared[i], NULL) != DLRS_OK) abort();
