@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use super::arg::{self, live, optional, result};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::error::{Arg, Error, Status::*};
-use crate::platform::Pool;
+use crate::platform::pool::Pool;
 
 /// How workers are made. All members but `struct_size` may be 0.
 #[repr(C)]

@@ -161,7 +161,7 @@ impl Driver {
             return found;
         }
         // A thread cancelled while it compiles would leave the lock locked.
-        platform::uncancelled(|| {
+        platform::workers::uncancelled(|| {
             let _alone = self.loading.lock();
             place.found().unwrap_or_else(|| {
                 let loaded = self.load(family);

@@ -8,7 +8,7 @@ use super::arguments::{self, Call, method};
 use crate::copy::Options;
 use crate::cpu::{Parallel, ParallelFor};
 use crate::error::Result;
-use crate::platform::Pool;
+use crate::platform::pool::Pool;
 use dlpack_python::raise::{forgive, refused, required};
 use dlpack_python::words::given;
 use dlpack_python::{Owned, PyObject, Python};

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::{Live, Out};
+use super::pointer::{Live, Out};
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
 
 /// An options struct: plain data whose first member is `uint32_t struct_size`. Members are only

@@ -2,7 +2,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use super::{Live, Out, Parameter, Parameters, Pointer, first_wrong, live, result};
+use super::pointer::{Live, Out, Parameter, Parameters, Pointer, first_wrong, live, result};
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::tensor::block;
 use crate::tensor::share::Managed;

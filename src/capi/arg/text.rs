@@ -3,7 +3,8 @@
 use core::ffi::c_char;
 use core::fmt::{self, Write};
 
-use super::{Buffer, Out, TOO_LARGE};
+use super::pointer::Out;
+use super::values::{Buffer, TOO_LARGE};
 use crate::error::{Arg, Error, Result, Status::*};
 
 /// Writes text into a caller's buffer, NUL included, and counts what the whole text needs.

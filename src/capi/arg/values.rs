@@ -4,7 +4,7 @@ use core::ffi::c_char;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-use super::{Live, Parameter, Pointer};
+use super::pointer::{Live, Parameter, Pointer};
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;

@@ -15,8 +15,8 @@ mod os;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod os;
-mod pool;
-mod workers;
+pub mod pool;
+pub mod workers;
 
 pub use float_environment::FloatEnvironment;
 pub use names::Names;
@@ -27,8 +27,6 @@ pub use os::{
     Library, Lock, cancellation_point, give_back, in_huge_pages, library_loaded, library_open,
     library_with, memory, process_id, processors, symbol,
 };
-pub use pool::Pool;
-pub use workers::{Body, WORKERS_MOST, side_by_side, uncancelled};
 
 impl Library {
     /// As a word, to be kept in an atomic.

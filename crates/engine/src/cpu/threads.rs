@@ -9,7 +9,8 @@ use super::policy::{part_from, thread_from};
 use crate::error::{Error, Result, Status::*};
 use crate::nest::Nest;
 use crate::plan::{Dim, Item, Plan};
-use crate::platform::{self, Pool, WORKERS_MOST};
+use crate::platform::workers::{self, Body, WORKERS_MOST};
+use crate::platform::{self, pool::Pool};
 
 /// The caller's parallel loop: it calls `body(body_ctx, i)` once for every `i` below `n`, on
 /// threads of its choice, and returns 0 after the last. Nonzero: it has called none; the calling
@@ -145,7 +146,7 @@ pub fn worth(nbytes: u64, parallel: &Parallel) -> usize {
 
 /// Parts for the caller's pool, and which of them have been started.
 struct Given {
-    body: platform::Body,
+    body: Body,
     context: *mut c_void,
     parts: usize,
     taken: AtomicU64,
@@ -172,13 +173,13 @@ unsafe extern "C" fn given(context: *mut c_void, i: usize) {
 pub unsafe fn side_by_side(
     parallel: &Parallel,
     parts: usize,
-    body: platform::Body,
+    body: Body,
     context: *mut c_void,
 ) -> Result<bool> {
     let Some(hook) = parallel.hook else {
         // SAFETY: `body` may be called with `context` and every `i` below `parts`, on several
         // threads.
-        platform::uncancelled(|| unsafe { platform::side_by_side(parts, body, context) });
+        workers::uncancelled(|| unsafe { workers::side_by_side(parts, body, context) });
         return Ok(true);
     };
     if !(1..=WORKERS_MOST).contains(&parts) {
@@ -188,7 +189,7 @@ pub unsafe fn side_by_side(
     let context = (&raw const all).cast_mut().cast();
     // SAFETY: `hook.run` is called with its own context; `all`, which `given` shares among threads,
     // outlives the call. Nonzero means that no body ran.
-    let ran = platform::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
+    let ran = workers::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
     let taken = all.taken.into_inner().count_ones();
     if ran && taken as usize != parts {
         let error = Error::new(DLRS_CALLBACK).value(taken.into()).limit(parts as i64);
