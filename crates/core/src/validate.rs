@@ -11,7 +11,7 @@ pub mod exchange;
 pub mod limits;
 mod plain;
 mod questions;
-mod rules;
+pub mod rules;
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
