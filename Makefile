@@ -103,6 +103,7 @@ TESTS = \
 	"tests/setup_test.sh" \
 	"c_tests/layout/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"docs/site/build.sh $(INCLUDE) $(LIB)" \
+	"tests/lemmas.sh" \
 	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =

@@ -99,7 +99,7 @@ pub(crate) unsafe fn run<P: Parameters>(
     }
 }
 
-/// As [`run`], for a function that tries its `usual` case first: the `rest`, which is told what
+/// As [`run`], for a function that tries its `usual` case first: the `rest`, which receives what
 /// that has left, is out of its way.
 ///
 /// # Safety
