@@ -33,15 +33,21 @@ fn function<'a>(all: &'a str, head: &str) -> &'a str {
 fn main() {
     println!("cargo::rerun-if-env-changed=PLANT");
     println!("cargo::rerun-if-changed=../../crates/tensor/src");
+    println!("cargo::rerun-if-changed=../../crates/core/src/platform/jobs.rs");
     let mut all = String::new();
     sources(Path::new("../../crates/tensor/src"), &mut all);
     let leave = function(&all, "fn leave(references: &AtomicUsize) -> bool");
     let hold = function(&all, "pub fn hold_usual(&self) -> bool");
-    let mut made = format!("{leave}\nimpl Block {{ {hold} }}\n");
+    let counts = format!("{leave}\nimpl Block {{ {hold} }}\n");
+    let jobs = fs::read_to_string("../../crates/core/src/platform/jobs.rs").unwrap();
+    let jobs: String = jobs.lines().filter(|line| !line.starts_with("//!")).map(|l| format!("{l}\n")).collect();
+    let (mut made, out) = ([counts, jobs], env::var("OUT_DIR").unwrap());
     if let Ok(plant) = env::var("PLANT") {
         let (old, new) = plant.split_once("=>").unwrap();
-        assert_eq!(made.matches(old).count(), 1, "{old}");
-        made = made.replace(old, new);
+        assert_eq!(made.iter().map(|text| text.matches(old).count()).sum::<usize>(), 1, "{old}");
+        made = made.map(|text| text.replace(old, new));
     }
-    fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join("counts.rs"), made).unwrap();
+    for (text, name) in made.iter().zip(["counts.rs", "jobs.rs"]) {
+        fs::write(Path::new(&out).join(name), text).unwrap();
+    }
 }

@@ -1,11 +1,11 @@
 //! The pool's jobs with loom's atomics and locks: each test runs once for every order in which the
 //! threads can meet, within the bound, and every value that memory may show them.
-//! `cargo test --manifest-path tests/loom/Cargo.toml`
 
 use loom::sync::atomic;
 
-#[path = "../../crates/core/src/platform/jobs.rs"]
-mod jobs;
+mod jobs {
+    include!(concat!(env!("OUT_DIR"), "/jobs.rs"));
+}
 
 mod os {
     use loom::sync::{Condvar, Mutex, MutexGuard};
