@@ -80,7 +80,7 @@ static int threads_listed(void) {
 /* Once they are not more than `before`: the system lists a thread that was joined a moment longer. */
 static int threads_left(int before) {
   int n, turns = 0;
-  while ((n = threads_listed()) > before && turns++ < 1000) sched_yield();
+  while ((n = threads_listed()) > before && turns++ < 100000) sched_yield();
   return n;
 }
 
@@ -102,7 +102,7 @@ static void no_threads_or_memory(void) {
     EQUAL(t_error.value, given);
     EQUAL(t_error.limit, 4);
   }
-  EQUAL(threads_left(before), before);
+  CHECK(threads_left(before) <= before);
   t_heap_shared = 0;
   inject_arm(1, 0);
   REFUSED(DLRS_NOMEM, 0, 0, -1, dlrs_workers_new(&options, &workers, ERR));
@@ -321,7 +321,7 @@ static void free_while_busy(void) {
     EQUAL(__atomic_load_n(&of.done, __ATOMIC_SEQ_CST), 6);
     pthread_join(thread, NULL);
     EQUAL(of.result, 0);
-    EQUAL(threads_left(before), before);
+    CHECK(threads_left(before) <= before);
   }
 }
 
@@ -393,7 +393,7 @@ int main(int argc, char **argv) {
   /* qemu-user's child of a process with threads cannot start one. */
   if (argc < 3 || strcmp(argv[2], "emulated") != 0) forks();
   t_context = "nothing is left";
-  EQUAL(threads_left(before), before);
+  CHECK(threads_left(before) <= before);
   CHECK(inject_live() <= live + 8); /* the C library's, for its threads */
   return t_close();
 }
