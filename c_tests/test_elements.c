@@ -580,7 +580,7 @@ static int large_far_case(void) {
 }
 
 int main(int argc, char **argv) {
-  long cases = argc > 1 ? atol(argv[1]) : 1500, far = argc > 1 ? cases / 5 : 800, i;
+  long cases = argc > 1 ? atol(argv[1]) : 1500, far_cases = argc > 1 ? cases / 5 : 800, i;
   if (argc > 2) state ^= strtoull(argv[2], NULL, 0) * UINT64_C(0x9e3779b97f4a7c15);
   for (i = 0; i < 4; ++i) rooms[i] = guarded_new(ROOM);
   expected = (unsigned char *)malloc(ROOM);
@@ -588,7 +588,7 @@ int main(int argc, char **argv) {
   t_before();
   for (i = 0; i < cases && failed < 5; ++i) one_case();
   for (i = 0; i < cases / 300 && failed < 5; ++i) large_case();
-  for (i = 0; i < far && failed < 5;) i += far_case();
+  for (i = 0; i < far_cases && failed < 5;) i += far_case();
   for (i = 0; argc == 1 && room > NARROW && i < 4 && failed < 5;) i += large_far_case();
   munmap(memory[0], (size_t)room);
   munmap(memory[1], (size_t)room);

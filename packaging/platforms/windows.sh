@@ -136,7 +136,7 @@ program() { # program MODE SOURCE: compiled once, as `linked`, which comes first
   run_program "$name" "$exe" $cases
 }
 static_program() { # the static library, and no DLL beside it: the code is the DLL's
-  $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" -o "$out/static.exe" $wrap \
+  $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" "$tests/harness.c" -o "$out/static.exe" $wrap \
     -L"$out" -lparts "$out/libdlpack_rs.a" -static -lpthread
   if uses_dll "$out/static.exe"; then return 1; fi
   in_wine "$out/static.exe" 400
