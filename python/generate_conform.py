@@ -5,7 +5,7 @@
 
 Identifier, severity, source and text of a rule are defined once, where
 conformance/dlpack_conformance registers its check. The C kit has the rules for which its sources
-define RULE(id).
+define RULE(id), or a macro that does.
 """
 
 import json
@@ -48,7 +48,7 @@ TAIL = """
 def judged():
     """Identifiers with a check in C, in the order of the Python kit."""
     found = [name for path in sorted(FOLDER.glob("*.c"))
-             for name in re.findall(r"^RULE\((\w+)\)", path.read_text(), re.M)]
+             for name in re.findall(r"^[A-Z]+\(([CDPRX]\d\d)\b", path.read_text(), re.M)]
     unknown = set(found) - set(CHECKS)
     if unknown or len(found) != len(set(found)):
         raise SystemExit(f"no such rule, or two judges: {sorted(unknown) or found}")
@@ -56,19 +56,28 @@ def judged():
 
 
 def text():
-    names = judged()
-    lines = [f"RULE({name});" for name in names]
-    lines += ["", "#ifdef KIT_TABLE", "static const struct {", "  dlrs_conform_rule rule;",
-              "  int32_t (*judge)(kit *k);", "} kit_rules[] = {"]
-    for name in names:
-        check = CHECKS[name]
-        title, url, _ = quoted(check.text)
-        head, slash, tail = url.rpartition("/")  # in two pieces: addresses are long
-        lines += [f"    {{{{{json.dumps(name)}, {json.dumps(check.severity)}, {json.dumps(title)},",
-                  f"      {json.dumps(head + slash)}", f"      {json.dumps(tail)},",
-                  f"      {json.dumps(check.rule)}, {int(check.ends)}}},",
-                  f"     dlrs_conform_rule_{name}}},"]
-    return HEAD + "\n".join(lines + ["};", "#endif"]) + "\n" + TAIL
+    checks = [CHECKS[name] for name in judged()]
+    sources = dict.fromkeys(quoted(check.text)[:2] for check in checks)
+    named = {}
+    lines = []
+    for title, url in sources:
+        words = re.findall(r"\w+", title.partition(":")[0].upper().replace("ARRAY API STANDARD", ""))
+        named[title, url] = "KIT_" + re.sub("_+", "_", "_".join(words))
+        lines += [f"#define {named[title, url]} \\", f"  {json.dumps(title)}, \\",
+                  *(f"  {json.dumps(part)} \\" for part in re.findall(r".{1,90}", url) or [""])]
+        lines[-1] = lines[-1][:-2]
+    lines += ["", "/* ROW(id, severity, source and its address, whether it ends, rule) */",
+              "#define KIT_RULES(ROW) \\"]
+    for check in checks:
+        row = [f"  ROW({check.id}, {check.severity}, {named[quoted(check.text)[:2]]}, "
+               f"{int(check.ends)},", f"{json.dumps(check.rule)})"]
+        both = " ".join(row)
+        lines += [f"{line} \\" for line in ([both] if len(both) < 99 else [
+            row[0], f"      {row[1]}"])]
+    lines[-1] = lines[-1][:-2]
+    lines += ["", "#define KIT_DECLARE(id, severity, source, ends, text) RULE(id);",
+              "KIT_RULES(KIT_DECLARE)"]
+    return HEAD + "\n".join(lines) + "\n" + TAIL
 
 
 def main():
