@@ -116,8 +116,8 @@ cmake_minimum_required(VERSION 3.18)
 project(mine C)
 enable_testing()
 include(../kit/dlpack_rs_conform.cmake)
-dlrs_conform_test(good SOURCES "$here/mini.c")
-dlrs_conform_test(bad SOURCES "$here/mini.c" OPTIONS --select C01)
+dlpack_rs_conform_test(good SOURCES "$here/mini.c")
+dlpack_rs_conform_test(bad SOURCES "$here/mini.c" OPTIONS --select C01)
 set_tests_properties(bad PROPERTIES ENVIRONMENT "MINI_FAULT=frees twice")
 END
     row "CMake" cmake -S cmake -B cmake/build "-DDLRS_CONFORM_INCLUDE=$include"
