@@ -8,8 +8,8 @@ from math import prod
 
 from ._abi import MAX_VERSION
 from ._consumers import VALUES, requested, right, wrong
-from ._memory import (IS_COPIED, PADDED, Handmade, all_freed_once, capsule_name, freed_once,
-                      newest, refused, said, take, taken, threads, took)
+from ._memory import (IS_COPIED, PADDED, Handmade, capsule_name, freed_once, newest, refused,
+                      said, take, taken, threads, took)
 from ._model import Failed, Noted, Skipped, check, must, own
 
 
@@ -101,7 +101,7 @@ def take_often(library, count):
 
 
 check("C54", "MUST", "owner-object", "500 rounds: each deleter is called once",
-      lambda library: all_freed_once(library, take_often(library, 500)))
+      lambda library: freed_once(library, *take_often(library, 500)))
 
 
 def tried(function):
@@ -163,7 +163,7 @@ right("C61", "SHOULD", "padded", "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or
 def _(library):
     producers = []
     threads(8, lambda: producers.extend(take_often(library, 200)))
-    all_freed_once(library, producers)
+    freed_once(library, *producers)
 
 
 @check("C63", "MUST", "once", "a capsule that was taken is not taken again")
