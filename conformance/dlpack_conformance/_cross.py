@@ -347,5 +347,5 @@ AGAIN = Crossed(again_case, (("dtype", DTYPES), ("layout", LAYOUTS)), {
 AGAIN.check("R80", "MUST", "exports", "a re-export has the right shape and values", "values")
 # A library that has no such dtype refuses it, or exports it as it was.
 AGAIN.check("R81", "MUST", "dtype", "a re-export has the dtype of what was taken", "dtype")
-AGAIN.check("R82", "MUST", "is-copied",
-            "a re-export that shares is not IS_COPIED; copy=True is other memory", "flags", "copy")
+AGAIN.check("R82", "MUST", "is-copied", "a re-export that shares is not IS_COPIED", "flags")
+AGAIN.check("R83", "MUST", "copy-true", "copy=True of a re-export is other memory", "copy")
