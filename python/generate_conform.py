@@ -55,22 +55,39 @@ def judged():
     return [name for name in CHECKS if name in found]
 
 
+# Macros for the documents of _texts.py: title and address, of a version.
+SOURCES = """\
+#define KIT_API(version, name, page) \\
+  "array API standard, " name " " version, "https://data-apis.org/array-api/" version \\
+  "/API_specification/generated/array_api." page ".html"
+#define KIT_SPEC(version) \\
+  "DLPack, Python Specification " version, "https://dmlc.github.io/dlpack/latest/python_spec.html"
+#define KIT_HEADER(version, tag) \\
+  "dlpack.h " version, "https://github.com/dmlc/dlpack/blob/v" tag "/include/dlpack/dlpack.h"
+#define KIT_PRACTICE "practice: no text says so, programs in use rely on it", ""
+"""
+
+
+def source(text):
+    """A sentence's document, as a macro of the above."""
+    title, url, _ = quoted(text)
+    name, _, version = title.rpartition(" ")
+    if not url:
+        return "KIT_PRACTICE"
+    if name == "dlpack.h":
+        return f'KIT_HEADER("{version}", "{re.search("/v([0-9.]+)/", url)[1]}")'
+    if name.startswith("DLPack"):
+        return f'KIT_SPEC("{version}")'
+    page = re.search(r"array_api\.(.*)\.html", url)[1]
+    return f'KIT_API("{version}", "{name.rpartition(" ")[2]}", "{page}")'
+
+
 def text():
-    checks = [CHECKS[name] for name in judged()]
-    sources = dict.fromkeys(quoted(check.text)[:2] for check in checks)
-    named = {}
-    lines = []
-    for title, url in sources:
-        words = re.findall(r"\w+", title.partition(":")[0].upper().replace("ARRAY API STANDARD", ""))
-        named[title, url] = "KIT_" + re.sub("_+", "_", "_".join(words))
-        lines += [f"#define {named[title, url]} \\", f"  {json.dumps(title)}, \\",
-                  *(f"  {json.dumps(part)} \\" for part in re.findall(r".{1,90}", url) or [""])]
-        lines[-1] = lines[-1][:-2]
-    lines += ["", "/* ROW(id, severity, source and its address, whether it ends, rule) */",
-              "#define KIT_RULES(ROW) \\"]
-    for check in checks:
-        row = [f"  ROW({check.id}, {check.severity}, {named[quoted(check.text)[:2]]}, "
-               f"{int(check.ends)},", f"{json.dumps(check.rule)})"]
+    lines = [SOURCES, "/* ROW(id, severity, source and its address, whether it ends, rule) */",
+             "#define KIT_RULES(ROW) \\"]
+    for check in (CHECKS[name] for name in judged()):
+        row = [f"  ROW({check.id}, {check.severity}, {source(check.text)}, {int(check.ends)},",
+               f"{json.dumps(check.rule)})"]
         both = " ".join(row)
         lines += [f"{line} \\" for line in ([both] if len(both) < 99 else [
             row[0], f"      {row[1]}"])]
