@@ -281,8 +281,7 @@ def export_case(library, case):
         yield "protocol", "a versioned tensor"
     if found.versioned and found.struct.version.major != 1:
         yield "protocol", f"major version {found.struct.version.major}"
-    if found.versioned and found.ndim and not found.tensor.strides and (
-            found.struct.version.major, found.struct.version.minor) >= (1, 2):
+    if found.versioned and found.ndim and not found.tensor.strides and found.version >= (1, 2):
         yield "protocol", "strides are NULL"
     if found.shape != shape or found.dtype != plain[0] or not same(
             decode(found.bytes(), found.dtype), decode(wanted, found.dtype)):

@@ -4,7 +4,7 @@ the library has no such tensors, or the machine no driver."""
 from ._abi import MAX_VERSION
 from ._memory import IS_COPIED, Export, Tensor, compact, newest
 from ._model import Skipped, check, must
-from ._producers import VALUES, or_refused, raises
+from ._producers import VALUES, or_refused, raises, says
 
 
 def made(library, number=0):
@@ -59,10 +59,9 @@ def _(library):
     must(found.values() == VALUES, f"the values are {found.values()[:4]}")
 
 
-@check("D06", "MUST", "copied-flag", "a copy to another device has IS_COPIED")
-def _(library):
-    found, _ = copied(library, dl_device=(1, 0))
-    must(found.versioned and found.flags & IS_COPIED, f"flags is {found.flags}")
+says("D06", "MUST", "copied-flag", "a copy to another device has IS_COPIED",
+     lambda library: copied(library, dl_device=(1, 0))[0],
+     lambda e: e.versioned and e.flags & IS_COPIED, "flags is {.flags}")
 
 
 @check("D07", "MUST", "copy-false", "copy=False with another device raises BufferError")

@@ -14,7 +14,7 @@ from math import prod
 from . import _abi as abi
 from ._abi import (CPU, IS_COPIED, LEGACY, MAX_VERSION, PADDED, READ_ONLY, VERSIONED,  # noqa: F401
                    capsule_name, name_address)
-from ._model import Failed, Misnamed, Noted, Skipped, Unfreed, must
+from ._model import Misnamed, Noted, Skipped, Unfreed, must
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -346,6 +346,10 @@ class Export:
         return self.tensor.dtype.code, self.tensor.dtype.bits, self.tensor.dtype.lanes
 
     @property
+    def version(self):
+        return self.struct.version.major, self.struct.version.minor
+
+    @property
     def device(self):
         return self.tensor.device.device_type, self.tensor.device.device_id
 
@@ -649,4 +653,3 @@ def threads(count, action):
         thread.join()
     if errors:
         raise errors[0]
-

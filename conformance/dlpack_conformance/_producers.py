@@ -77,6 +77,20 @@ def known(x, **keyword):
         return x.__dlpack__(**keyword)
 
 
+def plain(library):
+    return newest(made(library))
+
+
+def says(name, severity, text, rule, get, holds, otherwise):
+    """A check of what `get` gets from the library: what holds of it, and what is said where that
+    does not."""
+    def judge(library):
+        found = get(library)
+        must(holds(found), otherwise.format(found))
+
+    check(name, severity, text, rule, judge)
+
+
 def raises(errors, action, text="accepted"):
     try:
         action()
@@ -130,51 +144,33 @@ def _(library):
         pass
 
 
-check("P06", "SHOULD", "newer", "max_version=(1, 3) gives a versioned tensor",
-      lambda library: export(made(library)).versioned or "it is a legacy one")
-
-
-@check("P07", "SHOULD", "other-version",
-       "max_version=(1, 0) gives major version 1, or a legacy tensor")
-def _(library):
-    found = export(made(library), max_version=(1, 0))
-    must(not found.versioned or found.struct.version.major == 1, "another major version")
-
-
-@check("P08", "SHOULD", "older-major", "max_version=(0, 8) gives a legacy tensor or BufferError")
-def _(library):
-    found = or_refused(lambda: export(made(library), max_version=(0, 8)))
-    must(not found.versioned, "it is a versioned one, which the consumer cannot read")
-
-
+says("P06", "SHOULD", "newer", "max_version=(1, 3) gives a versioned tensor",
+     lambda library: export(made(library)), lambda e: e.versioned, "it is a legacy one")
+says("P07", "SHOULD", "other-version",
+     "max_version=(1, 0) gives major version 1, or a legacy tensor",
+     lambda library: export(made(library), max_version=(1, 0)),
+     lambda e: not e.versioned or e.struct.version.major == 1, "another major version")
+says("P08", "SHOULD", "older-major", "max_version=(0, 8) gives a legacy tensor or BufferError",
+     lambda library: or_refused(lambda: export(made(library), max_version=(0, 8))),
+     lambda e: not e.versioned, "it is a versioned one, which the consumer cannot read")
 check("P09", "SHOULD", "newer", "max_version=(2, 0) gives the newest that the producer has",
       lambda library: export(made(library), max_version=(2, 0)))
-
-
-def version_of(found):
-    version = versioned(found).struct.version
-    return version.major, version.minor
-
-
-@check("P10", "MUST", "version", "the version of the struct is one that there is: at least 1.0")
-def _(library):
-    found = newest(made(library))
-    must((1, 0) <= version_of(found) < (2, 0), "{}.{}".format(*version_of(found)))
+says("P10", "MUST", "version", "the version of the struct is one that there is: at least 1.0",
+     lambda library: versioned(plain(library)), lambda e: (1, 0) <= e.version < (2, 0),
+     "{0.version[0]}.{0.version[1]}")
 
 
 @check("P11", "MUST", "strides-set",
        "version 1.2 and newer: strides are not NULL where ndim is not 0")
 def _(library):
-    found = newest(made(library))
-    if version_of(found) < (1, 2):
+    found = versioned(plain(library))
+    if found.version < (1, 2):
         raise Noted("an older version")
     must(bool(found.tensor.strides), "they are NULL")
 
 
-@check("P12", "SHOULD", "flags", "flags has known bits only")
-def _(library):
-    flags = newest(made(library)).flags
-    must(flags & ~(READ_ONLY | IS_COPIED | PADDED) == 0, f"flags is {flags:#x}")
+says("P12", "SHOULD", "flags", "flags has known bits only", plain,
+     lambda e: e.flags & ~(READ_ONLY | IS_COPIED | PADDED) == 0, "flags is {.flags:#x}")
 
 
 @check("P13", "MUST", "is-copied", "a tensor that shares memory with its source is not IS_COPIED")
@@ -190,25 +186,24 @@ check("P14", "MUST", "copy", "copy is a keyword of __dlpack__",
       lambda library: known(made(library), copy=None))
 
 
-@check("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED")
-def _(library):
-    """Consumers decide by this flag whether they may write."""
-    found = versioned(with_copy(made(library), True))
-    must(found.flags & IS_COPIED, f"flags is {found.flags}")
+# Consumers decide by this flag whether they may write.
+says("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED",
+     lambda library: versioned(with_copy(made(library), True)), lambda e: e.flags & IS_COPIED,
+     "flags is {.flags}")
 
 
-@check("P16", "MUST", "copy-true", "copy=True gives memory of its own")
-def _(library):
+def other_memory(library, get, otherwise, same):
+    """A request is answered with memory of its own, or with the same."""
     x = made(library)
     kept = newest(x)
-    must(with_copy(x, True).address != kept.address, "the same address")
+    must((get(x).address == kept.address) is same, otherwise)
 
 
-@check("P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError")
-def _(library):
-    x = made(library)
-    kept = newest(x)
-    must(or_refused(lambda: with_copy(x, False)).address == kept.address, "another address")
+check("P16", "MUST", "copy-true", "copy=True gives memory of its own", lambda library:
+      other_memory(library, lambda x: with_copy(x, True), "the same address", False))
+check("P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError",
+      lambda library: other_memory(library, lambda x: or_refused(lambda: with_copy(x, False)),
+                                   "another address", True))
 
 
 @check("P19", "MUST", "read-only", "an export of a read-only tensor has READ_ONLY")
@@ -220,10 +215,9 @@ def _(library):
     must(found.flags & READ_ONLY, f"flags is {found.flags}")
 
 
-@check("P20", "SHOULD", "practice", "a read-only tensor is not exported as a legacy one")
-def _(library):
-    x = read_only(library)
-    raises(Exception, x.__dlpack__, "exported as if it were writable")
+check("P20", "SHOULD", "practice", "a read-only tensor is not exported as a legacy one",
+      lambda library: raises(Exception, read_only(library).__dlpack__,
+                             "exported as if it were writable"))
 
 
 @check("P21", "MUST", "dl_device", "dl_device that is the tensor's own is taken")
@@ -235,12 +229,9 @@ def _(library):
     known(x, dl_device=device)
 
 
-@check("P22", "MUST", "dl_device-refused", "dl_device=(2, 0) of host memory: there, or BufferError")
-def _(library):
-    found = or_refused(lambda: export(made(library), dl_device=(2, 0)))
-    must(found.device == (2, 0), f"exported on {found.device}")
-
-
+says("P22", "MUST", "dl_device-refused", "dl_device=(2, 0) of host memory: there, or BufferError",
+     lambda library: or_refused(lambda: export(made(library), dl_device=(2, 0))),
+     lambda e: e.device == (2, 0), "exported on {.device}")
 check("P23", "SHOULD", "dl_device-refused", "dl_device of no type: BufferError or ValueError",
       lambda library: raises((BufferError, ValueError),
                              lambda: export(made(library), dl_device=(99, 0))))
@@ -260,11 +251,9 @@ check("P26", "SHOULD", "stream-none", "a stream for host memory is rejected",
       lambda library: stream_refused(library, 7))
 
 
-@check("P27", "SHOULD", "retry", "an unknown keyword raises TypeError")
-def _(library):
-    """Consumers that pass a newer keyword retry without it after a TypeError."""
-    x = made(library)
-    raises(TypeError, lambda: x.__dlpack__(no_such_keyword=1))
+# Consumers that pass a newer keyword retry without it after a TypeError.
+check("P27", "SHOULD", "retry", "an unknown keyword raises TypeError",
+      lambda library: raises(TypeError, lambda: made(library).__dlpack__(no_such_keyword=1)))
 
 
 @check("P28", "INFO", "max_version", "max_version that is no pair of integers is rejected")
@@ -350,14 +339,14 @@ def _(library):
 
 @check("P36", "MUST", "gil", "the deleter may run on another thread, without the lock")
 def _(library):
-    found = newest(made(library)).consume()
+    found = plain(library).consume()
     thread = threading.Thread(target=found.free_unlocked)
     thread.start()
     thread.join()
 
 
 def with_deleter(library):
-    found = newest(made(library)).consume()
+    found = plain(library).consume()
     if not found.struct.deleter:
         raise Skipped("there is no deleter")
     needs_native()
@@ -385,13 +374,10 @@ def _(library):
     libc.__cxa_atexit(found.struct.deleter, found.pointer, None)
 
 
-@check("P39", "MUST", "destructor", "a capsule that goes while an exception is raised keeps it")
-def _(library):
-    x = made(library)
-    raises(ZeroDivisionError, lambda: (abi.request(x), 1 / 0), "the exception is lost")
-
-
-@check("P40", "MUST", "static", "the names of capsules are static")
-def _(library):
-    one, other = newest(made(library)), newest(made(library))
-    must(name_address(one.capsule) == name_address(other.capsule), "they are at two addresses")
+check("P39", "MUST", "destructor", "a capsule that goes while an exception is raised keeps it",
+      lambda library: raises(ZeroDivisionError, lambda: (abi.request(made(library)), 1 / 0),
+                             "the exception is lost"))
+says("P40", "MUST", "static", "the names of capsules are static",
+     lambda library: (plain(library), plain(library)),
+     lambda two: name_address(two[0].capsule) == name_address(two[1].capsule),
+     "they are at two addresses")
