@@ -3,12 +3,11 @@
 import ctypes
 import gc
 import sys
-import threading
 
 from . import _abi as abi
 from ._abi import LEGACY
 from ._memory import (IS_COPIED, PADDED, READ_ONLY, Deleter, Tensor, capsule_name, export, growth,
-                      name_address, needs_native, newest, said)
+                      name_address, needs_native, newest, said, threads)
 from ._model import Failed, Noted, Skipped, check, must
 
 HOST = (1, 3, 11, 13)  # CPU, pinned and managed memory
@@ -339,10 +338,8 @@ def _(library):
 
 @check("P36", "MUST", "gil", "the deleter may run on another thread, without the lock")
 def _(library):
-    found = plain(library).consume()
-    thread = threading.Thread(target=found.free_unlocked)
-    thread.start()
-    thread.join()
+    plain(library).consume().free_unlocked()  # on this one, where no other has the lock
+    threads(1, plain(library).consume().free_unlocked)
 
 
 def with_deleter(library):
@@ -355,12 +352,13 @@ def with_deleter(library):
 
 @check("P37", "MUST", "gil", "the deleter may run on a thread that Python never saw")
 def _(library):
-    found = with_deleter(library)
-    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
-    entry = ctypes.c_void_p(found.struct.deleter)
-    must(libc.pthread_create(ctypes.byref(thread), None, entry,
-                             ctypes.c_void_p(found.pointer)) == 0, "no thread")
-    libc.pthread_join(thread, None)
+    for _ in range(5):  # this thread has the lock again at the beginning of the new one, or not
+        found = with_deleter(library)
+        libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+        entry = ctypes.c_void_p(found.struct.deleter)
+        must(libc.pthread_create(ctypes.byref(thread), None, entry,
+                                 ctypes.c_void_p(found.pointer)) == 0, "no thread")
+        libc.pthread_join(thread, None)
 
 
 @check("P38", "MUST", "gil", "a deleter that runs as the process ends, after Python: no crash",
