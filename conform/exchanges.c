@@ -1,262 +1,186 @@
 /* Rules about tensors that are exported again, and about the C exchange API.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "kit.h"
 #include "rules.h"
 
-#define READ_ONLY DLPACK_FLAG_BITMASK_READ_ONLY
-#define IS_COPIED DLPACK_FLAG_BITMASK_IS_COPIED
-
-static const int64_t MATRIX[2] = {3, 4};
-
-/* The library's export of a tensor that it took. */
-static int32_t again(kit *k, hand *h, void **tensor, exported *e) {
-  if (k->subject.produce == NULL && k->subject.produce_legacy == NULL)
-    return kit_skip(k, "needs produce or produce_legacy");
-  TRY(kit_take(k, h, tensor));
-  return h->refused ? kit_skip(k, "refused") : kit_newest(k, *tensor, e);
+static int shares(const thing *m) {
+  return kit_first(m->e.tensor) == m->h->start + m->h->versioned.dl_tensor.byte_offset;
 }
 
-static int shares(const hand *h, const exported *e) {
-  return kit_first(e->tensor) == h->start + h->versioned.dl_tensor.byte_offset;
+static hand *flagged(hand *h, uint64_t flags) {
+  h->versioned.flags = flags;
+  return h;
 }
 
-static int32_t done(kit *k, hand *h, void *tensor, exported *e) {
-  kit_free(e);
-  if (tensor != NULL) kit_drop(k, tensor);
-  return kit_freed(k, h);
+/* Whether a flag of what was taken is on the re-export that shares its memory. */
+static int32_t keeps(kit *k, const thing *m, uint64_t flag) {
+  if (!shares(m)) return kit_skip(k, "it was copied");
+  if (m->e.versioned == NULL) return kit_skip(k, "a legacy tensor, which cannot say it");
+  if ((m->e.flags & flag) != 0) return 0;
+  return kit_fail(k, "flags is 0x%llx", (unsigned long long)m->e.flags);
 }
 
-RULE(R01) {
+JUDGE(R01, kit_again(k, m, flagged(kit_hand(), KIT_READ_ONLY))) {
+  return keeps(k, m, KIT_READ_ONLY);
+}
+
+JUDGE(R02, kit_again(k, m, flagged(kit_hand(), KIT_IS_COPIED))) {
+  if (!shares(m)) return kit_skip(k, "it was copied");
+  if ((m->e.flags & KIT_IS_COPIED) == 0) return 0;
+  return kit_fail(k, "two tensors share memory that one calls its own");
+}
+
+/* Frees all but an export, which keeps the memory. */
+static int32_t outlives(kit *k, thing *m, int shared) {
+  kit_drop(k, m->x);
+  m->x = NULL;
+  if (shared && kit_deleted(m->h) != 0) return kit_fail(k, "freed under the re-export");
+  return kit_same(k, m->e.tensor, 2, KIT_MATRIX, KIT_TWELVE);
+}
+
+JUDGE(R03, kit_again(k, m, kit_hand())) { return outlives(k, m, shares(m)); }
+
+static hand *transposed(void) {
   hand *h = kit_hand();
-  void *x;
-  exported e;
-  h->versioned.flags = READ_ONLY;
-  TRY(again(k, h, &x, &e));
-  if (!shares(h, &e)) return kit_skip(k, "it was copied");
-  if (e.versioned == NULL) return kit_skip(k, "a legacy tensor, which cannot say it");
-  if ((e.flags & READ_ONLY) == 0)
-    return kit_fail(k, "flags is 0x%llx", (unsigned long long)e.flags);
-  return done(k, h, x, &e);
+  kit_set(h, 4, 3, 1, 4);
+  return h;
 }
 
-RULE(R02) {
-  hand *h = kit_hand();
-  void *x;
-  exported e;
-  h->versioned.flags = IS_COPIED;
-  TRY(again(k, h, &x, &e));
-  if (!shares(h, &e)) return kit_skip(k, "it was copied");
-  if ((e.flags & IS_COPIED) != 0)
-    return kit_fail(k, "two tensors share memory that one calls its own");
-  return done(k, h, x, &e);
-}
-
-RULE(R03) {
-  hand *h = kit_hand();
-  void *x;
-  exported e;
-  TRY(again(k, h, &x, &e));
-  kit_drop(k, x);
-  if (shares(h, &e) && kit_deleted(h) != 0) return kit_fail(k, "freed under the re-export");
-  TRY(kit_same(k, e.tensor, 2, MATRIX, KIT_TWELVE));
-  return done(k, h, NULL, &e);
-}
-
-RULE(R04) {
-  static const double wanted[12] = {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11};
+JUDGE(R04, kit_again(k, m, transposed())) {
   const int64_t shape[2] = {4, 3};
-  hand *h = kit_hand();
-  void *x;
-  exported e;
-  h->shape[0] = 4;
-  h->shape[1] = 3;
-  kit_set_strides(h, 1, 4);
-  TRY(again(k, h, &x, &e));
-  TRY(kit_same(k, e.tensor, 2, shape, wanted));
-  if (shares(h, &e) && (kit_stride(e.tensor, 0) != 1 || kit_stride(e.tensor, 1) != 4))
+  TRY(kit_same(k, m->e.tensor, 2, shape, KIT_TRANSPOSED));
+  if (shares(m) && (kit_stride(m->e.tensor, 0) != 1 || kit_stride(m->e.tensor, 1) != 4))
     return kit_fail(k, "the strides are others");
-  return done(k, h, x, &e);
+  return 0;
 }
 
-RULE(R05) {
-  hand *h = kit_hand();
-  void *x;
-  exported e;
-  TRY(again(k, h, &x, &e));
-  if (e.tensor == &h->versioned.dl_tensor || e.tensor == &h->legacy.dl_tensor)
-    return kit_fail(k, "it is the same struct");
-  return done(k, h, x, &e);
-}
-
-RULE(R06) {
-  hand *h = kit_hand();
-  void *x;
-  look seen;
+JUDGE(R06, kit_taken(k, m->h = kit_hand(), &m->x)) {
   if (k->subject.produce == NULL || k->subject.consume == NULL)
     return kit_skip(k, "needs produce and consume");
-  TRY(kit_taken(k, h, &x));
   for (int i = 0; i < 20; i++) {
-    exported e;
     void *following = NULL;
-    TRY(kit_newest(k, x, &e));
-    if (k->subject.consume(k->subject.context, e.versioned, &following) != 0)
+    TRY(kit_newest(k, m->x, &m->e));
+    if (k->subject.consume(k->subject.context, m->e.versioned, &following) != 0)
       return kit_skip(k, "does not take its own");
-    kit_drop(k, x);
-    x = following;
+    kit_drop(k, m->x);
+    m->x = following;
+    memset(&m->e, 0, sizeof m->e);
   }
-  TRY(kit_look(k, x, &seen));
-  if (kit_first(&seen.tensor) == h->start && kit_deleted(h) != 0)
+  TRY(kit_look(k, m->x, m));
+  if (kit_first(&m->t) == m->h->start && kit_deleted(m->h) != 0)
     return kit_fail(k, "freed too early");
-  TRY(kit_same(k, &seen.tensor, 2, MATRIX, KIT_TWELVE));
-  kit_unlook(&seen);
-  kit_drop(k, x);
-  return kit_freed(k, h);
+  return kit_same(k, &m->t, 2, KIT_MATRIX, KIT_TWELVE);
 }
 
-RULE(R08) {
+static hand *offset(void) {
   hand *h = kit_hand();
-  void *x;
-  exported e;
   kit_shift(h, 64);
   h->versioned.dl_tensor.byte_offset = 64;
-  TRY(again(k, h, &x, &e));
-  TRY(kit_same(k, e.tensor, 2, MATRIX, KIT_TWELVE));
-  return done(k, h, x, &e);
+  return h;
 }
 
-RULE(R09) {
-  hand *h = kit_hand();
-  void *x;
-  exported one, other;
-  int shared;
-  TRY(again(k, h, &x, &one));
-  TRY(kit_newest(k, x, &other));
-  shared = shares(h, &other);
+JUDGE(R08, kit_again(k, m, offset())) {
+  return kit_same(k, m->e.tensor, 2, KIT_MATRIX, KIT_TWELVE);
+}
+
+JUDGE(R09, kit_again(k, m, kit_hand())) {
+  int shared = shares(m);
+  exported one = m->e;
+  TRY(kit_newest(k, m->x, &m->e));
   kit_free(&one);
-  kit_drop(k, x);
-  if (shared && kit_deleted(h) != 0) return kit_fail(k, "freed too early");
-  TRY(kit_same(k, other.tensor, 2, MATRIX, KIT_TWELVE));
-  return done(k, h, NULL, &other);
+  return outlives(k, m, shared && shares(m));
 }
 
-RULE(R11) {
-  hand *h = kit_hand();
-  void *x;
-  exported e;
-  if (k->subject.produce_copy == NULL) return kit_skip(k, "needs produce_copy");
-  TRY(kit_take(k, h, &x));
-  if (h->refused) return kit_skip(k, "refused");
-  TRY(kit_copy(k, x, &e));
-  if (shares(h, &e)) return kit_fail(k, "the same address");
-  return done(k, h, x, &e);
+JUDGE(R11, kit_take(k, m->h = kit_hand(), &m->x)) {
+  if (m->h->refused) return kit_skip(k, "refused");
+  TRY(kit_copy(k, m->x, &m->e));
+  return shares(m) ? kit_fail(k, "the same address") : 0;
 }
 
-RULE(R13) {
+static hand *padded(void) {
   const int64_t shape[1] = {8};
-  hand *h = kit_hand_of(kit_dtype(kDLFloat4_e2m1fn, 4, 1), 1, shape, KIT_TWELVE, 8);
-  void *x;
-  exported e;
-  h->versioned.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
-  TRY(again(k, h, &x, &e));
-  if (!shares(h, &e)) return kit_skip(k, "it was copied");
-  if (e.versioned == NULL) return kit_skip(k, "a legacy tensor, which cannot say it");
-  if ((e.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) == 0)
-    return kit_fail(k, "flags is 0x%llx", (unsigned long long)e.flags);
-  return done(k, h, x, &e);
+  return flagged(kit_hand_of(kit_dtype(kDLFloat4_e2m1fn, 4, 1), 1, shape, KIT_TWELVE, 8),
+                 KIT_PADDED);
 }
+
+JUDGE(R13, kit_again(k, m, padded())) { return keeps(k, m, KIT_PADDED); }
 
 /* ---- the C exchange API ---------------------------------------------------------------------*/
 
-static int32_t table(kit *k, const DLPackExchangeAPI **out) {
-  *out = k->subject.exchange_api;
-  return *out == NULL ? kit_skip(k, "no C exchange API") : 0;
+#define API (k->subject.exchange_api)
+
+static const char *missing(const DLPackExchangeAPI *api) {
+  if (api->managed_tensor_allocator == NULL) return "NULL: managed_tensor_allocator";
+  if (api->managed_tensor_from_py_object_no_sync == NULL)
+    return "NULL: managed_tensor_from_py_object_no_sync";
+  if (api->managed_tensor_to_py_object_no_sync == NULL)
+    return "NULL: managed_tensor_to_py_object_no_sync";
+  return api->current_work_stream == NULL ? "NULL: current_work_stream" : NULL;
 }
 
-static int32_t object(kit *k, const DLPackExchangeAPI **out) {
-  TRY(table(k, out));
-  return k->subject.object == NULL ? kit_skip(k, "needs object") : 0;
-}
+static int32_t table(kit *k) { return API == NULL ? kit_skip(k, "no C exchange API") : 0; }
 
-static int32_t from_object(kit *k, exported *e) {
-  const DLPackExchangeAPI *api;
-  int status;
-  memset(e, 0, sizeof *e);
-  TRY(object(k, &api));
-  status = api->managed_tensor_from_py_object_no_sync(k->subject.object, &e->versioned);
-  return kit_versioned(k, "managed_tensor_from_py_object_no_sync", status, e);
+/* A table whose functions can be called. */
+static int32_t callable(kit *k) {
+  TRY(table(k));
+  if (API->header.version.major != 1) return kit_skip(k, "X01 judges it");
+  return missing(API) == NULL ? 0 : kit_skip(k, "X02 judges it");
 }
 
 RULE(X01) {
-  const DLPackExchangeAPI *api;
   const DLPackExchangeAPIHeader *older;
   int steps = 0;
-  TRY(table(k, &api));
-  if (api->header.version.major != 1)
-    return kit_fail(k, "major version %u", api->header.version.major);
-  for (older = api->header.prev_api; older != NULL && steps < 10; steps++) older = older->prev_api;
+  TRY(table(k));
+  if (API->header.version.major != 1)
+    return kit_fail(k, "major version %u", API->header.version.major);
+  for (older = API->header.prev_api; older != NULL && steps < 10; steps++) older = older->prev_api;
   return older == NULL ? 0 : kit_fail(k, "prev_api does not end");
 }
 
 RULE(X02) {
-  const DLPackExchangeAPI *api;
-  TRY(table(k, &api));
-  if (api->managed_tensor_allocator == NULL)
-    return kit_fail(k, "NULL: managed_tensor_allocator");
-  if (api->managed_tensor_from_py_object_no_sync == NULL)
-    return kit_fail(k, "NULL: managed_tensor_from_py_object_no_sync");
-  if (api->managed_tensor_to_py_object_no_sync == NULL)
-    return kit_fail(k, "NULL: managed_tensor_to_py_object_no_sync");
-  if (api->current_work_stream == NULL) return kit_fail(k, "NULL: current_work_stream");
-  return 0;
+  TRY(table(k));
+  if (API->header.version.major != 1) return kit_skip(k, "X01 judges it");
+  return missing(API) == NULL ? 0 : kit_fail(k, "%s", missing(API));
 }
 
-RULE(X05) {
-  const DLPackExchangeAPI *api;
-  hand *h = kit_hand();
+JUDGE(X05, callable(k)) {
   void *made = NULL;
   int status;
-  TRY(table(k, &api));
   if (k->subject.object_drop == NULL) return kit_skip(k, "needs object_drop");
-  status = api->managed_tensor_to_py_object_no_sync(&h->versioned, &made);
+  m->h = kit_hand();
+  status = API->managed_tensor_to_py_object_no_sync(&m->h->versioned, &made);
   if (status != 0 || made == NULL) return kit_fail(k, "status %d", status);
-  if (api->dltensor_from_py_object_no_sync != NULL) {
-    DLTensor seen;
-    memset(&seen, 0, sizeof seen);
-    if (api->dltensor_from_py_object_no_sync(made, &seen) != 0)
+  if (API->dltensor_from_py_object_no_sync != NULL) {
+    if (API->dltensor_from_py_object_no_sync(made, &m->t) != 0)
       return kit_fail(k, "its object is not described");
-    if (kit_first(&seen) == h->start && kit_deleted(h) != 0) return kit_fail(k, "freed too early");
-    TRY(kit_same(k, &seen, 2, MATRIX, KIT_TWELVE));
+    TRY(kit_readable(k, &m->t));
+    if (kit_first(&m->t) == m->h->start && kit_deleted(m->h) != 0)
+      return kit_fail(k, "freed too early");
+    TRY(kit_same(k, &m->t, 2, KIT_MATRIX, KIT_TWELVE));
   }
   k->subject.object_drop(made);
-  return kit_freed(k, h);
+  return 0;
 }
 
-RULE(X06) {
-  const DLPackExchangeAPI *api;
-  DLTensor borrowed;
-  exported e;
+JUDGE(X06, callable(k)) {
   int status;
-  TRY(object(k, &api));
-  if (api->dltensor_from_py_object_no_sync == NULL) return kit_skip(k, "it does not borrow");
-  TRY(from_object(k, &e));
-  memset(&borrowed, 0, sizeof borrowed);
-  status = api->dltensor_from_py_object_no_sync(k->subject.object, &borrowed);
+  if (k->subject.object == NULL) return kit_skip(k, "needs object");
+  if (API->dltensor_from_py_object_no_sync == NULL) return kit_skip(k, "it does not borrow");
+  status = API->managed_tensor_from_py_object_no_sync(k->subject.object, &m->e.versioned);
+  TRY(kit_versioned(k, "managed_tensor_from_py_object_no_sync", status, &m->e));
+  status = API->dltensor_from_py_object_no_sync(k->subject.object, &m->t);
   if (status != 0) return kit_fail(k, "status %d", status);
-  if (kit_first(&borrowed) != kit_first(e.tensor)) return kit_fail(k, "another address");
-  TRY(kit_same(k, &borrowed, 2, MATRIX, KIT_TWELVE));
-  kit_free(&e);
-  return 0;
+  TRY(kit_readable(k, &m->t));
+  if (kit_first(&m->t) != kit_first(m->e.tensor)) return kit_fail(k, "another address");
+  return kit_same(k, &m->t, 2, KIT_MATRIX, KIT_TWELVE);
 }
 
 RULE(X07) {
-  const DLPackExchangeAPI *api;
   void *stream = NULL;
   int status;
-  TRY(table(k, &api));
-  status = api->current_work_stream(kDLCPU, 0, &stream);
+  TRY(callable(k));
+  status = API->current_work_stream(kDLCPU, 0, &stream);
   return status == 0 ? 0 : kit_fail(k, "status %d", status);
 }
 
@@ -265,26 +189,19 @@ static void note(void *context, const char *kind, const char *message) {
   *(int *)context += 1;
 }
 
-RULE(X11) {
-  const DLPackExchangeAPI *api;
-  hand *prototype = kit_hand();
-  DLManagedTensorVersioned *out = NULL;
+JUDGE(X11, callable(k)) {
+  static const double zeros[12] = {0};
+  DLTensor *prototype = &kit_hand()->versioned.dl_tensor;
   int status, errors = 0;
-  TRY(table(k, &api));
-  prototype->versioned.dl_tensor.data = NULL;
-  prototype->versioned.dl_tensor.strides = NULL;
-  status = api->managed_tensor_allocator(&prototype->versioned.dl_tensor, &out, &errors, note);
-  if (status != 0 || out == NULL) return kit_fail(k, "status %d, %d errors", status, errors);
-  if (kit_first(&out->dl_tensor) == NULL) return kit_fail(k, "it has no memory");
-  memset(kit_first(&out->dl_tensor), 0, 12 * 4);
-  {
-    static const double zeros[12] = {0};
-    TRY(kit_same(k, &out->dl_tensor, 2, MATRIX, zeros));
-  }
-  if (out->dl_tensor.strides == NULL || kit_stride(&out->dl_tensor, 0) != 4)
+  prototype->data = NULL;
+  prototype->strides = NULL;
+  status = API->managed_tensor_allocator(prototype, &m->e.versioned, &errors, note);
+  if (status != 0) return kit_fail(k, "status %d, %d errors", status, errors);
+  TRY(kit_versioned(k, "managed_tensor_allocator", status, &m->e));
+  if (m->e.tensor->strides == NULL || m->e.tensor->ndim != 2 || kit_stride(m->e.tensor, 0) != 4)
     return kit_fail(k, "it is not compact, or its strides are NULL");
-  if (memcmp(&out->dl_tensor.dtype, &prototype->versioned.dl_tensor.dtype, sizeof(DLDataType)) != 0)
+  if (memcmp(&m->e.tensor->dtype, &prototype->dtype, sizeof(DLDataType)) != 0)
     return kit_fail(k, "another dtype");
-  if (out->deleter != NULL) out->deleter(out);
-  return 0;
+  memset(kit_first(m->e.tensor), 0, 12 * 4);
+  return kit_same(k, m->e.tensor, 2, KIT_MATRIX, zeros);
 }

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- verdicts -------------------------------------------------------------------------------*/
 
@@ -31,6 +30,8 @@ int32_t kit_note(kit *k, const char *what) {
 /* ---- elements -------------------------------------------------------------------------------*/
 
 const double KIT_TWELVE[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+const double KIT_TRANSPOSED[12] = {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11};
+const int64_t KIT_MATRIX[2] = {3, 4};
 const DLDataType KIT_STANDARD[KIT_DTYPES] = {
     {kDLInt, 8, 1},      {kDLInt, 16, 1},      {kDLInt, 32, 1},   {kDLInt, 64, 1},
     {kDLUInt, 8, 1},     {kDLUInt, 16, 1},    {kDLUInt, 32, 1},     {kDLUInt, 64, 1},
@@ -91,9 +92,8 @@ int64_t kit_stride(const DLTensor *tensor, int32_t axis) {
   return stride;
 }
 
-/* Whether what the library says of a tensor can be read: the rules go on where it can. */
-static int32_t readable(kit *k, const DLTensor *tensor) {
-  const int64_t most = (int64_t)1 << 40;
+int32_t kit_readable(kit *k, const DLTensor *tensor) {
+  const int64_t most = (int64_t)1 << 40, farthest = 1 << 24;
   int64_t count = 1;
   if (tensor->ndim < 0 || tensor->ndim > KIT_NDIM)
     return kit_fail(k, "ndim is %d", (int)tensor->ndim);
@@ -104,7 +104,15 @@ static int32_t readable(kit *k, const DLTensor *tensor) {
       return kit_fail(k, "shape[%d] is %lld", (int)i, (long long)extent);
     count *= extent;
   }
-  return count != 0 && tensor->data == NULL ? kit_fail(k, "data is NULL") : 0;
+  if (count != 0 && tensor->data == NULL) return kit_fail(k, "data is NULL");
+  if (tensor->byte_offset > (uint64_t)farthest)
+    return kit_fail(k, "byte_offset is %llu", (unsigned long long)tensor->byte_offset);
+  for (int32_t i = 0; i < tensor->ndim && count != 0 && tensor->strides != NULL; i++) {
+    int64_t stride = tensor->strides[i];
+    if (tensor->shape[i] > 1 && (stride > farthest || stride < -farthest))
+      return kit_fail(k, "strides[%d] is %lld", (int)i, (long long)stride);
+  }
+  return 0;
 }
 
 unsigned char *kit_first(const DLTensor *tensor) {
@@ -192,11 +200,12 @@ hand *kit_hand_of(DLDataType dtype, int32_t ndim, const int64_t *shape, const do
 }
 
 hand *kit_hand(void) {
-  const int64_t shape[2] = {3, 4};
-  return kit_hand_of(kit_dtype(kDLFloat, 32, 1), 2, shape, KIT_TWELVE, 12);
+  return kit_hand_of(KIT_FLOAT32, 2, KIT_MATRIX, KIT_TWELVE, 12);
 }
 
-void kit_set_strides(hand *h, int64_t first, int64_t second) {
+void kit_set(hand *h, int64_t rows, int64_t columns, int64_t first, int64_t second) {
+  h->shape[0] = rows;
+  h->shape[1] = columns;
   h->strides[0] = first;
   h->strides[1] = second;
 }
@@ -286,7 +295,7 @@ int32_t kit_legacy(kit *k, void *tensor, exported *out) {
   if (status != 0 || out->legacy == NULL)
     return kit_fail(k, "produce_legacy answered %d", (int)status);
   out->tensor = &out->legacy->dl_tensor;
-  return readable(k, out->tensor);
+  return kit_readable(k, out->tensor);
 }
 
 int32_t kit_versioned(kit *k, const char *name, int32_t status, exported *out) {
@@ -294,7 +303,7 @@ int32_t kit_versioned(kit *k, const char *name, int32_t status, exported *out) {
     return kit_fail(k, "%s answered %d", name, (int)status);
   out->tensor = &out->versioned->dl_tensor;
   out->flags = out->versioned->flags;
-  return readable(k, out->tensor);
+  return kit_readable(k, out->tensor);
 }
 
 int32_t kit_newest(kit *k, void *tensor, exported *out) {
@@ -327,42 +336,69 @@ int32_t kit_make(kit *k, const hand *h, uint64_t flags, void **tensor) {
   return kit_fail(k, "make answered %d", (int)status);
 }
 
-int32_t kit_made(kit *k, void **tensor, exported *out) {
-  memset(out, 0, sizeof *out);
-  TRY(kit_make(k, kit_hand(), 0, tensor));
-  return kit_newest(k, *tensor, out);
+int32_t kit_made(kit *k, thing *m, const hand *h, uint64_t flags) {
+  TRY(kit_make(k, h, flags, &m->x));
+  return kit_newest(k, m->x, &m->e);
 }
 
-int32_t kit_look(kit *k, void *tensor, look *out) {
-  memset(out, 0, sizeof *out);
+int32_t kit_made_versioned(kit *k, thing *m) {
+  if (k->subject.produce == NULL) return kit_skip(k, "needs produce");
+  return kit_made(k, m, kit_hand(), 0);
+}
+
+int32_t kit_view(kit *k, void *tensor, int32_t kind, void **view) {
+  *view = NULL;
+  if (k->subject.view == NULL) return kit_skip(k, "needs view");
+  return k->subject.view(k->subject.context, tensor, kind, view) == 0
+             ? 0
+             : kit_skip(k, "no such view");
+}
+
+int32_t kit_look(kit *k, void *tensor, thing *out) {
   if (k->subject.read != NULL) {
-    int32_t status = k->subject.read(k->subject.context, tensor, &out->tensor, &out->flags);
-    return status == 0 ? readable(k, &out->tensor) : kit_fail(k, "read answered %d", (int)status);
+    int32_t status = k->subject.read(k->subject.context, tensor, &out->t, &out->flags);
+    return status == 0 ? kit_readable(k, &out->t) : kit_fail(k, "read answered %d", (int)status);
   }
   if (k->subject.produce == NULL && k->subject.produce_legacy == NULL)
     return kit_skip(k, "needs read, produce or produce_legacy");
   TRY(kit_newest(k, tensor, &out->by));
-  out->tensor = *out->by.tensor;
+  out->t = *out->by.tensor;
   out->flags = out->by.flags;
   return 0;
 }
 
-void kit_unlook(look *l) { kit_free(&l->by); }
+int32_t kit_took(kit *k, thing *m, hand *h) {
+  m->h = h;
+  TRY(kit_take(k, h, &m->x));
+  if (!h->refused) return kit_look(k, m->x, m);
+  TRY(kit_freed(k, h));
+  return kit_note(k, "refused");
+}
 
-int32_t kit_right_or_refused(kit *k, hand *h, int32_t ndim, const int64_t *shape,
-                             const double *elements) {
-  void *tensor;
-  look seen;
-  TRY(kit_take(k, h, &tensor));
-  if (h->refused) {
-    TRY(kit_freed(k, h));
-    return kit_note(k, "refused");
-  }
-  TRY(kit_look(k, tensor, &seen));
-  TRY(kit_same(k, &seen.tensor, ndim, shape, elements));
-  kit_unlook(&seen);
-  kit_drop(k, tensor);
-  return kit_freed(k, h);
+int32_t kit_again(kit *k, thing *m, hand *h) {
+  m->h = h;
+  if (k->subject.produce == NULL && k->subject.produce_legacy == NULL)
+    return kit_skip(k, "needs produce or produce_legacy");
+  TRY(kit_take(k, h, &m->x));
+  return h->refused ? kit_skip(k, "refused") : kit_newest(k, m->x, &m->e);
+}
+
+int32_t kit_done(kit *k, thing *m) {
+  kit_free(&m->e);
+  kit_free(&m->by);
+  if (m->x != NULL) kit_drop(k, m->x);
+  return m->h == NULL ? 0 : kit_freed(k, m->h);
+}
+
+int32_t kit_right(kit *k, hand *h, const double *elements, int may_refuse) {
+  thing m;
+  int32_t answer;
+  memset(&m, 0, sizeof m);
+  answer = kit_took(k, &m, h);
+  if (answer == DLRS_CONFORM_NOTE && !may_refuse) return kit_fail(k, "refused");
+  TRY(answer);
+  TRY(kit_same(k, &m.t, h->before.versioned.dl_tensor.ndim, h->before.shape, elements));
+  return kit_done(k, &m);
 }
 
 int32_t kit_refused(kit *k, hand *h) {

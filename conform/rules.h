@@ -11,548 +11,147 @@
 extern "C" {
 #endif
 
-RULE(C01);
-RULE(C02);
-RULE(C04);
-RULE(C05);
-RULE(C10);
-RULE(C11);
-RULE(C12);
-RULE(C13);
-RULE(C14);
-RULE(C15);
-RULE(C16);
-RULE(C17);
-RULE(C18);
-RULE(C19);
-RULE(C20);
-RULE(C21);
-RULE(C22);
-RULE(C23);
-RULE(C24);
-RULE(C25);
-RULE(C26);
-RULE(C27);
-RULE(C28);
-RULE(C29);
-RULE(C30);
-RULE(C33);
-RULE(C34);
-RULE(C35);
-RULE(C36);
-RULE(C37);
-RULE(C38);
-RULE(C40);
-RULE(C41);
-RULE(C42);
-RULE(C43);
-RULE(C49);
-RULE(C51);
-RULE(C54);
-RULE(C57);
-RULE(C58);
-RULE(C59);
-RULE(C60);
-RULE(C61);
-RULE(C62);
-RULE(C64);
-RULE(C66);
-RULE(P10);
-RULE(P11);
-RULE(P12);
-RULE(P13);
-RULE(P15);
-RULE(P16);
-RULE(P17);
-RULE(P19);
-RULE(P20);
-RULE(P32);
-RULE(P34);
-RULE(P35);
-RULE(P36);
-RULE(P38);
-RULE(P41);
-RULE(P42);
-RULE(P43);
-RULE(P44);
-RULE(P51);
-RULE(P52);
-RULE(P54);
-RULE(P55);
-RULE(P56);
-RULE(P57);
-RULE(P58);
-RULE(P63);
-RULE(P64);
-RULE(R01);
-RULE(R02);
-RULE(R03);
-RULE(R04);
-RULE(R05);
-RULE(R06);
-RULE(R08);
-RULE(R09);
-RULE(R11);
-RULE(R13);
-RULE(X01);
-RULE(X02);
-RULE(X05);
-RULE(X06);
-RULE(X07);
-RULE(X11);
+#define KIT_API(version, name, page) \
+  "array API standard, " name " " version, "https://data-apis.org/array-api/" version \
+  "/API_specification/generated/array_api." page ".html"
+#define KIT_SPEC(version) \
+  "DLPack, Python Specification " version, "https://dmlc.github.io/dlpack/latest/python_spec.html"
+#define KIT_HEADER(version, tag) \
+  "dlpack.h " version, "https://github.com/dmlc/dlpack/blob/v" tag "/include/dlpack/dlpack.h"
+#define KIT_PRACTICE "practice: no text says so, programs in use rely on it", ""
 
-#ifdef KIT_TABLE
-static const struct {
-  dlrs_conform_rule rule;
-  int32_t (*judge)(kit *k);
-} kit_rules[] = {
-    {{"C01", "MUST", "array API standard, from_dlpack 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.from_dlpack.html",
-      "takes a compact float32 tensor: values right, freed once", 0},
-     dlrs_conform_rule_C01},
-    {{"C02", "SHOULD", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "shares compact memory that is aligned to 256 bytes", 0},
-     dlrs_conform_rule_C02},
-    {{"C04", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "calls the deleter once, and not before the result is gone", 0},
-     dlrs_conform_rule_C04},
-    {{"C05", "SHOULD", "DLPack, Python Specification 1.0",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "takes a legacy tensor, and frees it once", 0},
-     dlrs_conform_rule_C05},
-    {{"C10", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "major version 2 is refused, and the deleter is called once", 0},
-     dlrs_conform_rule_C10},
-    {{"C11", "SHOULD", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "minor version 99 is taken: minor versions only add", 0},
-     dlrs_conform_rule_C11},
-    {{"C12", "INFO", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "an unknown flag is refused: it may change the layout", 0},
-     dlrs_conform_rule_C12},
-    {{"C13", "INFO", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "READ_ONLY: the result cannot be written, or is a copy", 0},
-     dlrs_conform_rule_C13},
-    {{"C14", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "deleter NULL, versioned: no crash", 0},
-     dlrs_conform_rule_C14},
-    {{"C15", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "deleter NULL, legacy: no crash", 0},
-     dlrs_conform_rule_C15},
-    {{"C16", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "manager_ctx NULL: no crash", 0},
-     dlrs_conform_rule_C16},
-    {{"C17", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "strides NULL in a legacy tensor: row-major", 0},
-     dlrs_conform_rule_C17},
-    {{"C18", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "strides NULL in version 1.0: row-major", 0},
-     dlrs_conform_rule_C18},
-    {{"C19", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "byte_offset of 64 is honoured, or refused", 0},
-     dlrs_conform_rule_C19},
-    {{"C20", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "byte_offset of one element is honoured, or refused", 0},
-     dlrs_conform_rule_C20},
-    {{"C21", "MUST", "array API standard, from_dlpack 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.from_dlpack.html",
-      "a tensor without dimensions", 0},
-     dlrs_conform_rule_C21},
-    {{"C22", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "no elements and data NULL", 0},
-     dlrs_conform_rule_C22},
-    {{"C23", "MUST", "array API standard, from_dlpack 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.from_dlpack.html",
-      "no elements, with data and strides of 0", 0},
-     dlrs_conform_rule_C23},
-    {{"C24", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "extents of 1 with any stride are compact", 0},
-     dlrs_conform_rule_C24},
-    {{"C25", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "negative strides: right, or refused", 0},
-     dlrs_conform_rule_C25},
-    {{"C26", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "a stride of 0 (broadcast): right, or refused", 0},
-     dlrs_conform_rule_C26},
-    {{"C27", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "gaps between rows: right, or refused", 0},
-     dlrs_conform_rule_C27},
-    {{"C28", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "transposed: right, or refused", 0},
-     dlrs_conform_rule_C28},
-    {{"C29", "MUST", "dlpack.h 0.6",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "data of one element past an aligned address: right, or refused", 0},
-     dlrs_conform_rule_C29},
-    {{"C30", "MUST", "dlpack.h 0.6",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "data that is not aligned to its elements: right, or refused", 0},
-     dlrs_conform_rule_C30},
-    {{"C33", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "the 14 dtypes of the array API standard: right, or refused", 0},
-     dlrs_conform_rule_C33},
-    {{"C34", "SHOULD", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "an unknown dtype code is refused, and the tensor freed once", 0},
-     dlrs_conform_rule_C34},
-    {{"C35", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "lanes of 4: right (an axis more), or refused; never ignored", 0},
-     dlrs_conform_rule_C35},
-    {{"C36", "ROBUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "lanes of 0 are refused", 0},
-     dlrs_conform_rule_C36},
-    {{"C37", "ROBUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "a float of 17 bits is refused", 0},
-     dlrs_conform_rule_C37},
-    {{"C38", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "ndim of -1 is refused", 0},
-     dlrs_conform_rule_C38},
-    {{"C40", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "a negative extent is refused", 0},
-     dlrs_conform_rule_C40},
-    {{"C41", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "extents whose product overflows are refused", 0},
-     dlrs_conform_rule_C41},
-    {{"C42", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "data NULL with elements is refused", 0},
-     dlrs_conform_rule_C42},
-    {{"C43", "SHOULD", "DLPack, Python Specification 1.0",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "an unknown device type is refused, and the tensor freed once", 0},
-     dlrs_conform_rule_C43},
-    {{"C49", "SHOULD", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "struct, shape and strides are not written", 0},
-     dlrs_conform_rule_C49},
-    {{"C51", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "the result may go on another thread", 0},
-     dlrs_conform_rule_C51},
-    {{"C54", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "500 rounds: each deleter is called once", 0},
-     dlrs_conform_rule_C54},
-    {{"C57", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "pinned host memory: taken as host memory, or refused", 0},
-     dlrs_conform_rule_C57},
-    {{"C58", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "a stride of 2^62 is refused", 0},
-     dlrs_conform_rule_C58},
-    {{"C59", "ROBUST", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "shape NULL with dimensions is refused", 0},
-     dlrs_conform_rule_C59},
-    {{"C60", "MUST", "dlpack.h 1.1",
-      "https://github.com/dmlc/dlpack/blob/v1.1/include/dlpack/"
-      "dlpack.h",
-      "4-bit floats, packed: right, or refused", 0},
-     dlrs_conform_rule_C60},
-    {{"C61", "SHOULD", "dlpack.h 1.1",
-      "https://github.com/dmlc/dlpack/blob/v1.1/include/dlpack/"
-      "dlpack.h",
-      "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused", 0},
-     dlrs_conform_rule_C61},
-    {{"C62", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "8 threads take 200 tensors each", 0},
-     dlrs_conform_rule_C62},
-    {{"C64", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "IS_COPIED is taken: right values, freed once", 0},
-     dlrs_conform_rule_C64},
-    {{"C66", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "int64 extents: a tensor of 2^32 + 1 equal elements (stride 0)", 0},
-     dlrs_conform_rule_C66},
-    {{"P10", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "the version of the struct is one that there is: at least 1.0", 0},
-     dlrs_conform_rule_P10},
-    {{"P11", "MUST", "dlpack.h 1.2",
-      "https://github.com/dmlc/dlpack/blob/v1.2/include/dlpack/"
-      "dlpack.h",
-      "version 1.2 and newer: strides are not NULL where ndim is not 0", 0},
-     dlrs_conform_rule_P11},
-    {{"P12", "SHOULD", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "flags has known bits only", 0},
-     dlrs_conform_rule_P12},
-    {{"P13", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "a tensor that shares memory with its source is not IS_COPIED", 0},
-     dlrs_conform_rule_P13},
-    {{"P15", "MUST", "array API standard, __dlpack__ 2023.12",
-      "https://data-apis.org/array-api/2023.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "copy=True sets IS_COPIED", 0},
-     dlrs_conform_rule_P15},
-    {{"P16", "MUST", "array API standard, __dlpack__ 2023.12",
-      "https://data-apis.org/array-api/2023.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "copy=True gives memory of its own", 0},
-     dlrs_conform_rule_P16},
-    {{"P17", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "copy=True of a read-only tensor is writable", 0},
-     dlrs_conform_rule_P17},
-    {{"P19", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "an export of a read-only tensor has READ_ONLY", 0},
-     dlrs_conform_rule_P19},
-    {{"P20", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "a read-only tensor is not exported as a legacy one", 0},
-     dlrs_conform_rule_P20},
-    {{"P32", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "200 exports of 1 MiB that are taken and freed leave none behind", 0},
-     dlrs_conform_rule_P32},
-    {{"P34", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "an exported tensor outlives the object that it came from", 0},
-     dlrs_conform_rule_P34},
-    {{"P35", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "two exports are independent of each other", 0},
-     dlrs_conform_rule_P35},
-    {{"P36", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "the deleter may run on another thread, without the lock", 0},
-     dlrs_conform_rule_P36},
-    {{"P38", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "a deleter that runs as the process ends, after Python: no crash", 1},
-     dlrs_conform_rule_P38},
-    {{"P41", "MUST", "array API standard, __dlpack__ 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "shape, dtype and values of a compact tensor", 0},
-     dlrs_conform_rule_P41},
-    {{"P42", "MUST", "array API standard, __dlpack__ 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "a legacy and a versioned export say the same", 0},
-     dlrs_conform_rule_P42},
-    {{"P43", "SHOULD", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "data is NULL where there are no elements", 0},
-     dlrs_conform_rule_P43},
-    {{"P44", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "a tensor without dimensions has ndim 0", 0},
-     dlrs_conform_rule_P44},
-    {{"P51", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "the 14 dtypes of the array API standard: code, bits and values", 0},
-     dlrs_conform_rule_P51},
-    {{"P52", "MUST", "dlpack.h 0.8",
-      "https://github.com/dmlc/dlpack/blob/v0.8/include/dlpack/"
-      "dlpack.h",
-      "bool has code 6 and 8 bits", 0},
-     dlrs_conform_rule_P52},
-    {{"P54", "MUST", "dlpack.h 0.6",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "device_id is 0 on the CPU", 0},
-     dlrs_conform_rule_P54},
-    {{"P55", "INFO", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "data is aligned to 256 bytes", 0},
-     dlrs_conform_rule_P55},
-    {{"P56", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "shape and strides are the struct's own: the source may change", 0},
-     dlrs_conform_rule_P56},
-    {{"P57", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "8 threads export one object 500 times each", 0},
-     dlrs_conform_rule_P57},
-    {{"P58", "MUST", "array API standard, __dlpack__ 2023.12",
-      "https://data-apis.org/array-api/2023.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "a write through a shared, writable export reaches the source", 0},
-     dlrs_conform_rule_P58},
-    {{"P63", "MUST", "dlpack.h 0.3",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "strides count elements, not bytes, for every element size", 0},
-     dlrs_conform_rule_P63},
-    {{"P64", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "a deleter frees on 8 threads at the same time", 0},
-     dlrs_conform_rule_P64},
-    {{"R01", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "READ_ONLY survives a re-export of shared memory", 0},
-     dlrs_conform_rule_R01},
-    {{"R02", "MUST", "dlpack.h 1.0",
-      "https://github.com/dmlc/dlpack/blob/v1.0/include/dlpack/"
-      "dlpack.h",
-      "a re-export of shared memory does not say IS_COPIED", 0},
-     dlrs_conform_rule_R02},
-    {{"R03", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "a re-export keeps the first producer's memory", 0},
-     dlrs_conform_rule_R03},
-    {{"R04", "MUST", "array API standard, __dlpack__ 2021.12",
-      "https://data-apis.org/array-api/2021.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "a re-export says shape, strides and dtype as they were", 0},
-     dlrs_conform_rule_R04},
-    {{"R05", "SHOULD", "practice: no text says so, programs in use rely on it",
-      ""
-      "",
-      "the struct of a re-export is not the one that was taken", 0},
-     dlrs_conform_rule_R05},
-    {{"R06", "MUST", "DLPack, Python Specification 0.7",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "a chain of 20 exports and imports frees once, at its end", 0},
-     dlrs_conform_rule_R06},
-    {{"R08", "MUST", "dlpack.h 0.2",
-      "https://github.com/dmlc/dlpack/blob/v0.6/include/dlpack/"
-      "dlpack.h",
-      "a re-export with byte_offset: the first element is where it was", 0},
-     dlrs_conform_rule_R08},
-    {{"R09", "MUST", "DLPack, Python Specification 0.5",
-      "https://dmlc.github.io/dlpack/latest/"
-      "python_spec.html",
-      "re-exports of one import may be freed in any order", 0},
-     dlrs_conform_rule_R09},
-    {{"R11", "MUST", "array API standard, __dlpack__ 2023.12",
-      "https://data-apis.org/array-api/2023.12/API_specification/generated/"
-      "array_api.array.__dlpack__.html",
-      "copy=True of an imported tensor is other memory", 0},
-     dlrs_conform_rule_R11},
-    {{"R13", "MUST", "dlpack.h 1.1",
-      "https://github.com/dmlc/dlpack/blob/v1.1/include/dlpack/"
-      "dlpack.h",
-      "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory", 0},
-     dlrs_conform_rule_R13},
-    {{"X01", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "major version 1, in a capsule dlpack_exchange_api", 0},
-     dlrs_conform_rule_X01},
-    {{"X02", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "no function but dltensor_from_py_object_no_sync is NULL", 0},
-     dlrs_conform_rule_X02},
-    {{"X05", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "it takes a tensor, and frees it once", 0},
-     dlrs_conform_rule_X05},
-    {{"X06", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "what it borrows is what is exported", 0},
-     dlrs_conform_rule_X06},
-    {{"X07", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "current_work_stream answers for the CPU", 0},
-     dlrs_conform_rule_X07},
-    {{"X11", "MUST", "dlpack.h 1.3",
-      "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/"
-      "dlpack.h",
-      "managed_tensor_allocator makes what the prototype describes", 0},
-     dlrs_conform_rule_X11},
-};
-#endif
+/* ROW(id, severity, source and its address, whether it ends, rule) */
+#define KIT_RULES(ROW) \
+  ROW(C01, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
+      "takes a compact float32 tensor: values right, freed once") \
+  ROW(C02, SHOULD, KIT_SPEC("0.5"), 0, "shares compact memory that is aligned to 256 bytes") \
+  ROW(C04, MUST, KIT_SPEC("0.7"), 0, "calls the deleter once, and not before the result is gone") \
+  ROW(C05, SHOULD, KIT_SPEC("1.0"), 0, "takes a legacy tensor, and frees it once") \
+  ROW(C10, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+      "major version 2 is refused, and the deleter is called once") \
+  ROW(C11, SHOULD, KIT_HEADER("1.0", "1.0"), 0, \
+      "minor version 99 is taken: minor versions only add") \
+  ROW(C12, INFO, KIT_PRACTICE, 0, "an unknown flag is refused: it may change the layout") \
+  ROW(C14, MUST, KIT_HEADER("0.2", "0.6"), 0, "deleter NULL, versioned: no crash") \
+  ROW(C15, MUST, KIT_HEADER("0.2", "0.6"), 0, "deleter NULL, legacy: no crash") \
+  ROW(C16, MUST, KIT_HEADER("0.2", "0.6"), 0, "manager_ctx NULL: no crash") \
+  ROW(C17, MUST, KIT_SPEC("0.5"), 0, "strides NULL in a legacy tensor: row-major") \
+  ROW(C18, MUST, KIT_SPEC("0.5"), 0, "strides NULL in version 1.0: row-major") \
+  ROW(C19, MUST, KIT_HEADER("0.2", "0.6"), 0, "byte_offset of 64 is honoured, or refused") \
+  ROW(C20, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "byte_offset of one element is honoured, or refused") \
+  ROW(C21, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
+      "a tensor without dimensions") \
+  ROW(C22, MUST, KIT_SPEC("0.5"), 0, "no elements and data NULL") \
+  ROW(C23, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
+      "no elements, with data and strides of 0") \
+  ROW(C24, SHOULD, KIT_PRACTICE, 0, "extents of 1 with any stride are compact") \
+  ROW(C25, MUST, KIT_HEADER("0.3", "0.6"), 0, "negative strides: right, or refused") \
+  ROW(C26, MUST, KIT_HEADER("0.3", "0.6"), 0, "a stride of 0 (broadcast): right, or refused") \
+  ROW(C27, MUST, KIT_HEADER("0.3", "0.6"), 0, "gaps between rows: right, or refused") \
+  ROW(C28, MUST, KIT_HEADER("0.3", "0.6"), 0, "transposed: right, or refused") \
+  ROW(C29, MUST, KIT_HEADER("0.6", "0.6"), 0, \
+      "data of one element past an aligned address: right, or refused") \
+  ROW(C30, MUST, KIT_HEADER("0.6", "0.6"), 0, \
+      "data that is not aligned to its elements: right, or refused") \
+  ROW(C33, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "the 14 dtypes of the array API standard: right, or refused") \
+  ROW(C34, SHOULD, KIT_HEADER("0.2", "0.6"), 0, \
+      "an unknown dtype code is refused, and the tensor freed once") \
+  ROW(C35, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "lanes of 4: right (an axis more), or refused; never ignored") \
+  ROW(C36, ROBUST, KIT_HEADER("0.2", "0.6"), 0, "lanes of 0 are refused") \
+  ROW(C37, ROBUST, KIT_HEADER("0.2", "0.6"), 0, "a float of 17 bits is refused") \
+  ROW(C38, ROBUST, KIT_PRACTICE, 0, "ndim of -1 is refused") \
+  ROW(C40, ROBUST, KIT_PRACTICE, 0, "a negative extent is refused") \
+  ROW(C41, ROBUST, KIT_PRACTICE, 0, "extents whose product overflows are refused") \
+  ROW(C42, ROBUST, KIT_PRACTICE, 0, "data NULL with elements is refused") \
+  ROW(C43, SHOULD, KIT_SPEC("1.0"), 0, \
+      "an unknown device type is refused, and the tensor freed once") \
+  ROW(C49, SHOULD, KIT_HEADER("0.2", "0.6"), 0, "struct, shape and strides are not written") \
+  ROW(C50, MUST, KIT_SPEC("0.7"), 0, "a view of the result keeps the memory") \
+  ROW(C51, MUST, KIT_SPEC("0.5"), 0, "the result may go on another thread") \
+  ROW(C54, MUST, KIT_SPEC("0.7"), 0, "500 rounds: each deleter is called once") \
+  ROW(C58, ROBUST, KIT_PRACTICE, 0, "a stride of 2^62 is refused") \
+  ROW(C59, ROBUST, KIT_PRACTICE, 0, "shape NULL with dimensions is refused") \
+  ROW(C60, MUST, KIT_HEADER("1.1", "1.1"), 0, "4-bit floats, packed: right, or refused") \
+  ROW(C61, SHOULD, KIT_HEADER("1.1", "1.1"), 0, \
+      "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused") \
+  ROW(C62, MUST, KIT_SPEC("0.7"), 0, "8 threads take 200 tensors each") \
+  ROW(C64, MUST, KIT_HEADER("1.0", "1.0"), 0, "IS_COPIED is taken: right values, freed once") \
+  ROW(C66, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "int64 extents: a tensor of 2^32 + 1 equal elements (stride 0)") \
+  ROW(P10, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+      "the version of the struct is one that there is: at least 1.0") \
+  ROW(P11, MUST, KIT_HEADER("1.2", "1.2"), 0, \
+      "version 1.2 and newer: strides are not NULL where ndim is not 0") \
+  ROW(P12, SHOULD, KIT_HEADER("1.0", "1.0"), 0, "flags has known bits only") \
+  ROW(P13, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+      "a tensor that shares memory with its source is not IS_COPIED") \
+  ROW(P15, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "copy=True sets IS_COPIED") \
+  ROW(P16, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "copy=True gives memory of its own") \
+  ROW(P19, MUST, KIT_HEADER("1.0", "1.0"), 0, "an export of a read-only tensor has READ_ONLY") \
+  ROW(P20, SHOULD, KIT_PRACTICE, 0, "a read-only tensor is not exported as a legacy one") \
+  ROW(P32, MUST, KIT_HEADER("0.3", "0.6"), 0, \
+      "200 exports of 1 MiB that are taken and freed leave none behind") \
+  ROW(P34, MUST, KIT_SPEC("0.5"), 0, "an exported tensor outlives the object that it came from") \
+  ROW(P35, MUST, KIT_SPEC("0.5"), 0, "two exports are independent of each other") \
+  ROW(P36, MUST, KIT_SPEC("0.7"), 0, "the deleter may run on another thread, without the lock") \
+  ROW(P38, MUST, KIT_SPEC("0.7"), 1, \
+      "a deleter that runs as the process ends, after Python: no crash") \
+  ROW(P41, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "shape, dtype and values of a compact tensor") \
+  ROW(P42, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "a legacy and a versioned export say the same") \
+  ROW(P43, SHOULD, KIT_SPEC("0.5"), 0, "data is NULL where there are no elements") \
+  ROW(P44, MUST, KIT_HEADER("0.2", "0.6"), 0, "a tensor without dimensions has ndim 0") \
+  ROW(P45, MUST, KIT_HEADER("0.3", "0.6"), 0, "a transposed tensor: right, or refused") \
+  ROW(P46, MUST, KIT_HEADER("0.3", "0.6"), 0, "every other column: right, or refused") \
+  ROW(P47, MUST, KIT_HEADER("0.3", "0.6"), 0, "negative strides: right, or refused") \
+  ROW(P48, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "a slice of the middle: data + byte_offset is its first element") \
+  ROW(P49, MUST, KIT_HEADER("0.3", "0.6"), 0, "a broadcast tensor (stride 0): right, or refused") \
+  ROW(P51, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "the 14 dtypes of the array API standard: code, bits and values") \
+  ROW(P52, MUST, KIT_HEADER("0.8", "0.8"), 0, "bool has code 6 and 8 bits") \
+  ROW(P54, MUST, KIT_HEADER("0.6", "0.6"), 0, "device_id is 0 on the CPU") \
+  ROW(P55, INFO, KIT_HEADER("0.2", "0.6"), 0, "data is aligned to 256 bytes") \
+  ROW(P56, SHOULD, KIT_PRACTICE, 0, \
+      "shape and strides are the struct's own: the source may change") \
+  ROW(P57, MUST, KIT_SPEC("0.5"), 0, "8 threads export one object 500 times each") \
+  ROW(P58, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "a write through a shared, writable export reaches the source") \
+  ROW(P62, MUST, KIT_SPEC("0.5"), 0, "an export of an export's view keeps the memory") \
+  ROW(P63, MUST, KIT_HEADER("0.3", "0.6"), 0, \
+      "strides count elements, not bytes, for every element size") \
+  ROW(P64, MUST, KIT_SPEC("0.7"), 0, "a deleter frees on 8 threads at the same time") \
+  ROW(R01, SHOULD, KIT_PRACTICE, 0, "READ_ONLY survives a re-export of shared memory") \
+  ROW(R02, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+      "a re-export of shared memory does not say IS_COPIED") \
+  ROW(R03, MUST, KIT_SPEC("0.5"), 0, "a re-export keeps the first producer's memory") \
+  ROW(R04, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "a re-export says shape, strides and dtype as they were") \
+  ROW(R06, MUST, KIT_SPEC("0.7"), 0, "a chain of 20 exports and imports frees once, at its end") \
+  ROW(R08, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+      "a re-export with byte_offset: the first element is where it was") \
+  ROW(R09, MUST, KIT_SPEC("0.5"), 0, "re-exports of one import may be freed in any order") \
+  ROW(R11, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
+      "copy=True of an imported tensor is other memory") \
+  ROW(R13, MUST, KIT_HEADER("1.1", "1.1"), 0, \
+      "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory") \
+  ROW(X01, MUST, KIT_HEADER("1.3", "1.3"), 0, "major version 1, in a capsule dlpack_exchange_api") \
+  ROW(X02, MUST, KIT_HEADER("1.3", "1.3"), 0, \
+      "no function but dltensor_from_py_object_no_sync is NULL") \
+  ROW(X05, MUST, KIT_HEADER("1.3", "1.3"), 0, "it takes a tensor, and frees it once") \
+  ROW(X06, MUST, KIT_HEADER("1.3", "1.3"), 0, "what it borrows is what is exported") \
+  ROW(X07, MUST, KIT_HEADER("1.3", "1.3"), 0, "current_work_stream answers for the CPU") \
+  ROW(X11, MUST, KIT_HEADER("1.3", "1.3"), 0, \
+      "managed_tensor_allocator makes what the prototype describes")
+
+#define KIT_DECLARE(id, severity, source, ends, text) RULE(id);
+KIT_RULES(KIT_DECLARE)
 
 #ifdef __cplusplus
 }

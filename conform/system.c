@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <string.h>
 #if defined(__linux__)
 #include <stdlib.h> /* defines __GLIBC__ with glibc */
 #if defined(__GLIBC__)
@@ -11,7 +10,6 @@
 #endif
 
 #include "kit.h"
-#define KIT_TABLE
 #include "rules.h"
 
 #if defined(_WIN32)
@@ -117,6 +115,15 @@ int64_t kit_resident(void) {
 }
 
 /* ---- the interface --------------------------------------------------------------------------*/
+
+static const struct {
+  dlrs_conform_rule rule;
+  int32_t (*judge)(kit *k);
+} kit_rules[] = {
+#define ROW(id, severity, source, ends, text) \
+  {{#id, #severity, source, text, ends}, dlrs_conform_rule_##id},
+    KIT_RULES(ROW)
+};
 
 uint32_t dlrs_conform_count(void) { return sizeof kit_rules / sizeof kit_rules[0]; }
 

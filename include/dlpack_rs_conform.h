@@ -32,6 +32,17 @@ typedef struct DLPackExchangeAPI DLPackExchangeAPI;
 extern "C" {
 #endif
 
+/** A view of a tensor x of 3 x 4, as NumPy writes it. */
+typedef enum dlrs_conform_view {
+  DLRS_CONFORM_TRANSPOSED = 0, /* x.T */
+  DLRS_CONFORM_COLUMNS = 1,    /* x[:, ::2] */
+  DLRS_CONFORM_REVERSED = 2,   /* x[::-1] */
+  DLRS_CONFORM_INNER = 3,      /* x[1:, 1:] */
+  DLRS_CONFORM_ROWS = 4,       /* x[1:] */
+  DLRS_CONFORM_BROADCAST = 5,  /* broadcast_to(x, (2, 3, 4)) */
+  DLRS_CONFORM_VIEWS = 6       /* how many there are */
+} dlrs_conform_view;
+
 /**
  * A library under test. A callback that is NULL skips the rules that need it. Callbacks return 0,
  * or another number if the library rejects the call; `void *tensor` is a tensor of the library, of
@@ -74,6 +85,9 @@ typedef struct dlrs_conform_subject {
   void (*object_drop)(void *object);
   /** A tensor of the library as such an object: 3 x 4 float32 with the elements 0 to 11. */
   void *object;
+  /** Makes a view of a tensor, a dlrs_conform_view: a tensor of its own, which is freed as others
+   * are, before the one that it views or after it. */
+  int32_t (*view)(void *context, void *tensor, int32_t kind, void **out);
 } dlrs_conform_subject;
 
 /** Result of a rule. The last three count against the library, unless the rule is INFO. */

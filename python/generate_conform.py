@@ -5,7 +5,7 @@
 
 Identifier, severity, source and text of a rule are defined once, where
 conformance/dlpack_conformance registers its check. The C kit has the rules for which its sources
-define RULE(id).
+define RULE(id), or a macro that does.
 """
 
 import json
@@ -48,27 +48,53 @@ TAIL = """
 def judged():
     """Identifiers with a check in C, in the order of the Python kit."""
     found = [name for path in sorted(FOLDER.glob("*.c"))
-             for name in re.findall(r"^RULE\((\w+)\)", path.read_text(), re.M)]
+             for name in re.findall(r"^[A-Z]+\(([CDPRX]\d\d)\b", path.read_text(), re.M)]
     unknown = set(found) - set(CHECKS)
     if unknown or len(found) != len(set(found)):
         raise SystemExit(f"no such rule, or two judges: {sorted(unknown) or found}")
     return [name for name in CHECKS if name in found]
 
 
+# Macros for the documents of _texts.py: title and address, of a version.
+SOURCES = """\
+#define KIT_API(version, name, page) \\
+  "array API standard, " name " " version, "https://data-apis.org/array-api/" version \\
+  "/API_specification/generated/array_api." page ".html"
+#define KIT_SPEC(version) \\
+  "DLPack, Python Specification " version, "https://dmlc.github.io/dlpack/latest/python_spec.html"
+#define KIT_HEADER(version, tag) \\
+  "dlpack.h " version, "https://github.com/dmlc/dlpack/blob/v" tag "/include/dlpack/dlpack.h"
+#define KIT_PRACTICE "practice: no text says so, programs in use rely on it", ""
+"""
+
+
+def source(text):
+    """A sentence's document, as a macro of the above."""
+    title, url, _ = quoted(text)
+    name, _, version = title.rpartition(" ")
+    if not url:
+        return "KIT_PRACTICE"
+    if name == "dlpack.h":
+        return f'KIT_HEADER("{version}", "{re.search("/v([0-9.]+)/", url)[1]}")'
+    if name.startswith("DLPack"):
+        return f'KIT_SPEC("{version}")'
+    page = re.search(r"array_api\.(.*)\.html", url)[1]
+    return f'KIT_API("{version}", "{name.rpartition(" ")[2]}", "{page}")'
+
+
 def text():
-    names = judged()
-    lines = [f"RULE({name});" for name in names]
-    lines += ["", "#ifdef KIT_TABLE", "static const struct {", "  dlrs_conform_rule rule;",
-              "  int32_t (*judge)(kit *k);", "} kit_rules[] = {"]
-    for name in names:
-        check = CHECKS[name]
-        title, url, _ = quoted(check.text)
-        head, slash, tail = url.rpartition("/")  # in two pieces: addresses are long
-        lines += [f"    {{{{{json.dumps(name)}, {json.dumps(check.severity)}, {json.dumps(title)},",
-                  f"      {json.dumps(head + slash)}", f"      {json.dumps(tail)},",
-                  f"      {json.dumps(check.rule)}, {int(check.ends)}}},",
-                  f"     dlrs_conform_rule_{name}}},"]
-    return HEAD + "\n".join(lines + ["};", "#endif"]) + "\n" + TAIL
+    lines = [SOURCES, "/* ROW(id, severity, source and its address, whether it ends, rule) */",
+             "#define KIT_RULES(ROW) \\"]
+    for check in (CHECKS[name] for name in judged()):
+        row = [f"  ROW({check.id}, {check.severity}, {source(check.text)}, {int(check.ends)},",
+               f"{json.dumps(check.rule)})"]
+        both = " ".join(row)
+        lines += [f"{line} \\" for line in ([both] if len(both) < 99 else [
+            row[0], f"      {row[1]}"])]
+    lines[-1] = lines[-1][:-2]
+    lines += ["", "#define KIT_DECLARE(id, severity, source, ends, text) RULE(id);",
+              "KIT_RULES(KIT_DECLARE)"]
+    return HEAD + "\n".join(lines) + "\n" + TAIL
 
 
 def main():

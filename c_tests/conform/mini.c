@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +230,7 @@ static int32_t produce_copy(void *context, void *tensor, DLManagedTensorVersione
     copy.t.data = copy.of->memory;
     copy.t.byte_offset = 0;
   }
-  if (!has("a copy is read-only")) copy.flags &= (uint64_t)~READ_ONLY;
+  copy.flags &= (uint64_t)~READ_ONLY;
   o = new_out(&copy);
   unref(copy.of);
   o->from = x;
@@ -246,10 +247,6 @@ static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **m
   count = ++exports;
   pthread_mutex_unlock(&lock);
   if (has("exports 1000 times") && count > 1000) return 1;
-  if (has("passes the struct on") && x->of->versioned != NULL) {
-    *managed = x->of->versioned;
-    return 0;
-  }
   if (has("exports copies")) {
     int32_t status = produce_copy(context, tensor, managed);
     (*managed)->flags &= (uint64_t)~IS_COPIED;
@@ -259,6 +256,10 @@ static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **m
   if (has("has 1000000 dimensions")) (*managed)->dl_tensor.ndim = 1000000;
   if (has("has no shape")) (*managed)->dl_tensor.shape = NULL;
   if (has("has no data")) (*managed)->dl_tensor.data = NULL;
+  if (x->t.ndim > 0 && has("has a negative extent")) (*managed)->dl_tensor.shape[0] = -1;
+  if (x->t.ndim > 0 && has("has a wild extent")) (*managed)->dl_tensor.shape[0] = INT64_MAX;
+  if (x->t.ndim > 0 && has("has a wild stride")) (*managed)->dl_tensor.strides[0] = INT64_MIN;
+  if (has("has a wild byte_offset")) (*managed)->dl_tensor.byte_offset = UINT64_MAX;
   return 0;
 }
 
@@ -385,6 +386,37 @@ static int32_t reshape(void *context, void *tensor) {
   return 0;
 }
 
+static int32_t view(void *context, void *tensor, int32_t kind, void **made) {
+  mini *x = (mini *)tensor, *v = (mini *)calloc(1, sizeof(mini));
+  int64_t from = 0, size = x->t.dtype.bits / 8;
+  (void)context;
+  *v = *x;
+  v->t.shape = v->shape;
+  v->t.strides = v->strides;
+  if (kind == DLRS_CONFORM_TRANSPOSED) {
+    v->shape[0] = x->shape[1], v->shape[1] = x->shape[0];
+    v->strides[0] = x->strides[1], v->strides[1] = x->strides[0];
+  } else if (kind == DLRS_CONFORM_COLUMNS) {
+    v->shape[1] = (x->shape[1] + 1) / 2, v->strides[1] = 2 * x->strides[1];
+  } else if (kind == DLRS_CONFORM_REVERSED) {
+    from = (x->shape[0] - 1) * x->strides[0], v->strides[0] = -x->strides[0];
+  } else if (kind == DLRS_CONFORM_BROADCAST) {
+    v->t.ndim++;
+    memmove(v->shape + 1, x->shape, 2 * sizeof x->shape[0]);
+    memmove(v->strides + 1, x->strides, 2 * sizeof x->strides[0]);
+    v->shape[0] = 2, v->strides[0] = 0;
+  } else {
+    from = x->strides[0], v->shape[0]--;
+    if (kind == DLRS_CONFORM_INNER) from += x->strides[1], v->shape[1]--;
+  }
+  if (has("views begin where their base does")) from = 0;
+  if (has("views are 0 bytes apart")) v->strides[v->t.ndim - 1] = 0;
+  v->t.byte_offset += (uint64_t)(from * size);
+  if (!has("views borrow")) ref(v->of);
+  *made = v;
+  return 0;
+}
+
 static void drop(void *context, void *tensor) {
   mini *x = (mini *)tensor;
   (void)context;
@@ -424,6 +456,7 @@ static int borrow(void *object, DLTensor *seen) {
   uint64_t flags;
   read_it(NULL, object, seen, &flags);
   if (has("borrows another element")) seen->byte_offset += 4;
+  if (has("has no shape to borrow")) seen->shape = NULL;
   return 0;
 }
 
@@ -471,6 +504,7 @@ const dlrs_conform_subject *mini_subject(void) {
   subject.consume_legacy = consume_legacy;
   subject.read = read_it;
   subject.reshape = reshape;
+  subject.view = view;
   subject.drop = drop;
   subject.exchange_api = &api;
   subject.object_drop = object_drop;

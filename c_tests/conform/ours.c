@@ -63,6 +63,30 @@ static int32_t read_it(void *context, void *tensor, DLTensor *seen, uint64_t *fl
   return 0;
 }
 
+static int32_t view(void *context, void *tensor, int32_t kind, void **out) {
+  const int64_t twice[3] = {2, 3, 4};
+  managed *x = (managed *)tensor, *inner = NULL, *seen = NULL;
+  dlrs_status status;
+  (void)context;
+  if (kind == DLRS_CONFORM_TRANSPOSED)
+    status = dlrs_view_permute(x, NULL, 0, &seen, NULL);
+  else if (kind == DLRS_CONFORM_BROADCAST)
+    status = dlrs_view_expand(x, twice, 3, &seen, NULL);
+  else if (kind == DLRS_CONFORM_COLUMNS)
+    status = dlrs_view_slice(x, 1, 0, INT64_MAX, 2, &seen, NULL);
+  else if (kind == DLRS_CONFORM_REVERSED)
+    status = dlrs_view_slice(x, 0, INT64_MAX, INT64_MIN, -1, &seen, NULL);
+  else
+    status = dlrs_view_slice(x, 0, 1, INT64_MAX, 1, &seen, NULL);
+  if (status == 0 && kind == DLRS_CONFORM_INNER) {
+    inner = seen;
+    status = dlrs_view_slice(inner, 1, 1, INT64_MAX, 1, &seen, NULL);
+    dlrs_release(inner);
+  }
+  *out = seen;
+  return status;
+}
+
 static void drop(void *context, void *tensor) {
   (void)context;
   dlrs_release((managed *)tensor);
@@ -81,6 +105,7 @@ const dlrs_conform_subject *dlrs_conform_get_subject(void) {
   subject.consume = consume;
   subject.consume_legacy = consume_legacy;
   subject.read = read_it;
+  subject.view = view;
   subject.drop = drop;
   return &subject;
 }

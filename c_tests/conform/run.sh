@@ -109,6 +109,22 @@ row "no such file: 2" exits 2 conform "$work/libmini.so" --known "$work/no_such"
 row "--help" exits 0 conform --help
 row "--list" exits 0 conform --list --select X01
 row "has the source" grep -q "https://github.com/dmlc/dlpack" "$work/said"
+if command -v ctest >/dev/null; then
+    mkdir "$work/cmake"
+    cat >"$work/cmake/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(mine C)
+enable_testing()
+include(../kit/dlpack_rs_conform.cmake)
+dlpack_rs_conform_test(good SOURCES "$here/mini.c")
+dlpack_rs_conform_test(bad SOURCES "$here/mini.c" OPTIONS --select C01)
+set_tests_properties(bad PROPERTIES ENVIRONMENT "MINI_FAULT=frees twice")
+END
+    row "CMake" cmake -S cmake -B cmake/build "-DDLRS_CONFORM_INCLUDE=$include"
+    row "builds it" cmake --build cmake/build
+    row "ctest" exits 8 ctest --test-dir cmake/build
+    row "a fault fails there, and no fault does not" grep -q "^50% tests passed, 1 tests failed out of 2" said
+fi
 json() {
     conform "$work/libmini.so" --json --select "P1*" >"$work/json" && python3 -c '
 import json, sys

@@ -24,7 +24,7 @@ def selected(patterns, standard=None):
         raise ValueError("--select names no check: leave it out to select all")
     for part in wanted:
         if part not in SEVERITIES and not fnmatch.filter(CHECKS, part):
-            raise ValueError(f"no check fits {part!r}; identifiers are P01 to X12, severities "
+            raise ValueError(f"no check fits {part!r}; identifiers are C01 to X12, severities "
                              f"{', '.join(SEVERITIES)}")
     return [check for check in checks
             if any(check.severity == part or fnmatch.fnmatch(check.id, part) for part in wanted)]

@@ -2,12 +2,13 @@
 
 import gc
 
-from ._memory import (FORMATS, NAMES, READ_ONLY, Handmade, freed_once, refused, right_or_refused,
-                     said, take, taken, telling)
+from ._memory import (FORMATS, NAMES, Handmade, freed_once, refused, right_or_refused, said, take,
+                      taken, telling, took)
 from ._model import Failed, Noted, Skipped, Unfreed, check, must
 
 VALUES = [float(i) for i in range(12)]
-PERMUTED = [VALUES[j * 4 + i] for i in range(4) for j in range(3)]
+ROWS = [VALUES[at:at + 4] for at in (0, 4, 8)]
+THREE = [1.0, 2.0, 3.0]
 
 
 def requested(library):
@@ -22,12 +23,34 @@ def left_alone(library, producer, result):
     return not producer.final_name.startswith(b"used") and library.address(result) != producer.start
 
 
-@check("C01", "MUST", "from", "takes a compact float32 tensor: values right, freed once")
-def _(library):
-    producer = Handmade()
-    found = library.values(taken(library, producer))
-    must(found == VALUES, f"the values are {found[:6]}")
-    freed_once(library, producer)
+def takes(name, severity, text, rule, expected=VALUES, /, **members):
+    """A check that a tensor is taken with these values, and freed once."""
+    def judge(library):
+        producer = Handmade(**members)
+        found = library.values(taken(library, producer))
+        must(found == expected, f"the values are {found[:6]}")
+        freed_once(library, producer)
+
+    check(name, severity, text, rule, judge)
+
+
+def right(name, severity, text, rule, expected=VALUES, /, **members):
+    """A check that a tensor is taken with these values, or rejected, and freed once."""
+    check(name, severity, text, rule,
+          lambda library: right_or_refused(library, Handmade(**members), expected))
+
+
+def wrong(name, severity, text, rule, /, **members):
+    """A check that a tensor is rejected, and freed once."""
+    check(name, severity, text, rule, lambda library: refused(library, Handmade(**members)))
+
+
+def survives(name, severity, text, rule, /, **members):
+    check(name, severity, text, rule,
+          lambda library: take(library.take, Handmade(**members)) and gc.collect())
+
+
+takes("C01", "MUST", "from", "takes a compact float32 tensor: values right, freed once")
 
 
 @check("C02", "SHOULD", "zero-copy", "shares compact memory that is aligned to 256 bytes")
@@ -56,12 +79,7 @@ def _(library):
     freed_once(library, producer)
 
 
-@check("C05", "SHOULD", "transition", "takes a legacy tensor, and frees it once")
-def _(library):
-    producer = Handmade(legacy=True)
-    found = library.values(taken(library, producer))
-    must(found == VALUES, f"the values are {found[:6]}")
-    freed_once(library, producer)
+takes("C05", "SHOULD", "transition", "takes a legacy tensor, and frees it once", legacy=True)
 
 
 @check("C06", "SHOULD", "max_version", "requests max_version of at least (1, 0)")
@@ -70,159 +88,69 @@ def _(library):
     must(producer.gave_versioned, f"requested with {producer.asked}")
 
 
-@check("C07", "SHOULD", "retry", "calls a producer from before 1.0 again, without keywords")
-def _(library):
-    producer = Handmade(legacy=True, keywords={"stream"})
-    found = library.values(taken(library, producer))
-    must(found == VALUES, f"the values are {found[:6]}")
-    freed_once(library, producer)
+takes("C07", "SHOULD", "retry", "calls a producer from before 1.0 again, without keywords",
+      legacy=True, keywords={"stream"})
 
 
 @check("C08", "MUST", "stream-none", "passes no stream for host memory")
 def _(library):
-    producer, _ = requested(library)
-    streams = [keywords.get("stream") for keywords in producer.asked]
+    streams = [keywords.get("stream") for keywords in requested(library)[0].asked]
     must(all(stream is None for stream in streams), f"passed {streams}")
 
 
-@check("C09", "INFO", "device", "calls __dlpack_device__ before __dlpack__")
-def _(library):
-    must(requested(library)[0].asked_device > 0, "it does not")
+check("C09", "INFO", "device", "calls __dlpack_device__ before __dlpack__",
+      lambda library: requested(library)[0].asked_device > 0 or "it does not")
+wrong("C10", "MUST", "major", "major version 2 is refused, and the deleter is called once",
+      version=(2, 0))
+right("C11", "SHOULD", "minor", "minor version 99 is taken: minor versions only add",
+      version=(1, 99))
+wrong("C12", "INFO", "practice", "an unknown flag is refused: it may change the layout",
+      flags=1 << 40)
+survives("C14", "MUST", "deleter-null", "deleter NULL, versioned: no crash", deleter=False,
+         version=(1, 0))
+survives("C15", "MUST", "deleter-null", "deleter NULL, legacy: no crash", deleter=False,
+         legacy=True)
+right("C16", "MUST", "context-null", "manager_ctx NULL: no crash", context=None)
+right("C17", "MUST", "no-strides", "strides NULL in a legacy tensor: row-major", strides=None,
+      legacy=True)
+right("C18", "MUST", "no-strides", "strides NULL in version 1.0: row-major", strides=None,
+      version=(1, 0))
+right("C19", "MUST", "byte_offset", "byte_offset of 64 is honoured, or refused", byte_offset=64)
+right("C20", "MUST", "byte_offset", "byte_offset of one element is honoured, or refused",
+      byte_offset=4)
+right("C21", "MUST", "from", "a tensor without dimensions", [5.0], values=[5.0], shape=())
+right("C22", "MUST", "empty", "no elements and data NULL", [], values=[], shape=(0, 3), data=None)
+right("C23", "MUST", "from", "no elements, with data and strides of 0", [], values=[],
+      shape=(0, 3), strides=(0, 0))
+takes("C24", "SHOULD", "practice", "extents of 1 with any stride are compact", THREE,
+      values=THREE, shape=(1, 3, 1), strides=(999, 1, -7))
+right("C25", "MUST", "strides", "negative strides: right, or refused",
+      [*ROWS[2], *ROWS[1], *ROWS[0]], strides=(-4, 1), origin=8 * 4)
+right("C26", "MUST", "strides", "a stride of 0 (broadcast): right, or refused", ROWS[0] * 3,
+      values=ROWS[0], strides=(0, 1))
+right("C27", "MUST", "strides", "gaps between rows: right, or refused",
+      [float(8 * i + 2 * j) for i in range(3) for j in range(4)], values=range(24), strides=(8, 2))
+right("C28", "MUST", "strides", "transposed: right, or refused",
+      [row[j] for j in range(4) for row in ROWS], shape=(4, 3), strides=(1, 4))
+right("C29", "MUST", "unaligned", "data of one element past an aligned address: right, or refused",
+      shift=4)
+right("C30", "MUST", "unaligned", "data that is not aligned to its elements: right, or refused",
+      shift=1)
 
 
-@check("C10", "MUST", "major", "major version 2 is refused, and the deleter is called once")
-def _(library):
-    refused(library, Handmade(version=(2, 0)))
-
-
-@check("C11", "SHOULD", "minor", "minor version 99 is taken: minor versions only add")
-def _(library):
-    right_or_refused(library, Handmade(version=(1, 99)), VALUES)
-
-
-@check("C12", "INFO", "practice", "an unknown flag is refused: it may change the layout")
-def _(library):
-    refused(library, Handmade(flags=1 << 40))
-
-
-@check("C13", "INFO", "practice", "READ_ONLY: the result cannot be written, or is a copy")
-def _(library):
-    producer = Handmade(flags=READ_ONLY)
-    result, failure = take(library.take, producer)
-    if failure is not None:
-        raise Noted(f"refused: {said(failure)}")
-    must(not library.writable(result) or library.address(result) != producer.start,
-         "writable, and it shares the memory")
-
-
-@check("C14", "MUST", "deleter-null", "deleter NULL, versioned: no crash")
-def _(library):
-    result, _ = take(library.take, Handmade(deleter=False, version=(1, 0)))
-    del result
-    gc.collect()
-
-
-@check("C15", "MUST", "deleter-null", "deleter NULL, legacy: no crash")
-def _(library):
-    result, _ = take(library.take, Handmade(deleter=False, legacy=True))
-    del result
-    gc.collect()
-
-
-@check("C16", "MUST", "context-null", "manager_ctx NULL: no crash")
-def _(library):
-    right_or_refused(library, Handmade(context=None), VALUES)
-
-
-@check("C17", "MUST", "no-strides", "strides NULL in a legacy tensor: row-major")
-def _(library):
-    right_or_refused(library, Handmade(strides=None, legacy=True), VALUES)
-
-
-@check("C18", "MUST", "no-strides", "strides NULL in version 1.0: row-major")
-def _(library):
-    right_or_refused(library, Handmade(strides=None, version=(1, 0)), VALUES)
-
-
-@check("C19", "MUST", "byte_offset", "byte_offset of 64 is honoured, or refused")
-def _(library):
-    right_or_refused(library, Handmade(byte_offset=64), VALUES)
-
-
-@check("C20", "MUST", "byte_offset", "byte_offset of one element is honoured, or refused")
-def _(library):
-    right_or_refused(library, Handmade(byte_offset=4), VALUES)
-
-
-@check("C21", "MUST", "from", "a tensor without dimensions")
-def _(library):
-    right_or_refused(library, Handmade([5.0], ()), [5.0])
-
-
-@check("C22", "MUST", "empty", "no elements and data NULL")
-def _(library):
-    right_or_refused(library, Handmade([], (0, 3), data=None), [])
-
-
-@check("C23", "MUST", "from", "no elements, with data and strides of 0")
-def _(library):
-    right_or_refused(library, Handmade([], (0, 3), strides=(0, 0)), [])
-
-
-@check("C24", "SHOULD", "practice", "extents of 1 with any stride are compact")
-def _(library):
-    producer = Handmade([1.0, 2.0, 3.0], (1, 3, 1), strides=(999, 1, -7))
-    found = library.values(taken(library, producer))
-    must(found == [1.0, 2.0, 3.0], f"the values are {found}")
-
-
-@check("C25", "MUST", "strides", "negative strides: right, or refused")
-def _(library):
-    producer = Handmade(strides=(-4, 1), origin=8 * 4)
-    right_or_refused(library, producer, VALUES[8:] + VALUES[4:8] + VALUES[:4])
-
-
-@check("C26", "MUST", "strides", "a stride of 0 (broadcast): right, or refused")
-def _(library):
-    right_or_refused(library, Handmade([1.0, 2.0, 3.0, 4.0], (3, 4), strides=(0, 1)),
-                     [1.0, 2.0, 3.0, 4.0] * 3)
-
-
-@check("C27", "MUST", "strides", "gaps between rows: right, or refused")
-def _(library):
-    right_or_refused(library, Handmade(range(24), (3, 4), strides=(8, 2)),
-                     [float(8 * i + 2 * j) for i in range(3) for j in range(4)])
-
-
-@check("C28", "MUST", "strides", "transposed: right, or refused")
-def _(library):
-    right_or_refused(library, Handmade(shape=(4, 3), strides=(1, 4)), PERMUTED)
-
-
-@check("C29", "MUST", "unaligned", "data of one element past an aligned address: right, or refused")
-def _(library):
-    right_or_refused(library, Handmade(shift=4), VALUES)
-
-
-@check("C30", "MUST", "unaligned", "data that is not aligned to its elements: right, or refused")
-def _(library):
-    right_or_refused(library, Handmade(shift=1), VALUES)
+def used(library, result):
+    found = library.use(result)
+    must(found == VALUES, f"the values are {found[:6]}")
 
 
 @check("C31", "MUST", "both-used", "what was taken from an unaligned address can be computed with")
 def _(library):
     """An import that succeeds and then ends the process at the first operation is no import."""
-    result, failure = take(library.take, Handmade(shift=4))
-    if failure is not None:
-        raise Noted(f"refused: {said(failure)}")
-    found = library.use(result)
-    must(found == VALUES, f"the values are {found[:6]}")
+    used(library, took(library, Handmade(shift=4)))
 
 
-@check("C32", "MUST", "both-used", "what was taken from an aligned address can be computed with")
-def _(library):
-    found = library.use(taken(library, Handmade()))
-    must(found == VALUES, f"the values are {found[:6]}")
+check("C32", "MUST", "both-used", "what was taken from an aligned address can be computed with",
+      lambda library: used(library, taken(library, Handmade())))
 
 
 @check("C33", "MUST", "dtype", "the 14 dtypes of the array API standard: right, or refused")
@@ -242,18 +170,13 @@ def _(library):
         raise Noted("refuses " + " ".join(missing))
 
 
-@check("C34", "SHOULD", "code", "an unknown dtype code is refused, and the tensor freed once")
-def _(library):
-    refused(library, Handmade(dtype=(200, 32, 1)))
+wrong("C34", "SHOULD", "code", "an unknown dtype code is refused, and the tensor freed once",
+      dtype=(200, 32, 1))
 
 
 @check("C35", "MUST", "lanes", "lanes of 4: right (an axis more), or refused; never ignored")
 def _(library):
-    producer = Handmade(shape=(3,), dtype=(2, 32, 4))
-    result, failure = take(library.take, producer)
-    if failure is not None:
-        freed_once(library, producer)
-        raise Noted(f"refused: {said(failure)}")
+    result = took(library, Handmade(shape=(3,), dtype=(2, 32, 4)))
     try:
         count = len(library.values(result))
     except Exception as error:
@@ -261,45 +184,20 @@ def _(library):
     must(count == 12, f"12 numbers became {count}")
 
 
-@check("C36", "ROBUST", "lanes", "lanes of 0 are refused")
-def _(library):
-    refused(library, Handmade(dtype=(2, 32, 0)))
-
-
-@check("C37", "ROBUST", "dtype", "a float of 17 bits is refused")
-def _(library):
-    refused(library, Handmade(dtype=(2, 17, 1)))
-
-
-@check("C38", "ROBUST", "practice", "ndim of -1 is refused")
-def _(library):
-    refused(library, Handmade(ndim=-1))
-
-
-@check("C40", "ROBUST", "practice", "a negative extent is refused")
-def _(library):
-    refused(library, Handmade(shape=(-3, 4), strides=(4, 1)))
-
-
-@check("C41", "ROBUST", "practice", "extents whose product overflows are refused")
-def _(library):
-    refused(library, Handmade(shape=(1 << 40, 1 << 40), strides=(1 << 40, 1)))
-
-
-@check("C42", "ROBUST", "practice", "data NULL with elements is refused")
-def _(library):
-    refused(library, Handmade(data=None))
-
-
-@check("C43", "SHOULD", "device-refused",
-       "an unknown device type is refused, and the tensor freed once")
-def _(library):
-    refused(library, Handmade(device=(99, 0)))
+wrong("C36", "ROBUST", "lanes", "lanes of 0 are refused", dtype=(2, 32, 0))
+wrong("C37", "ROBUST", "dtype", "a float of 17 bits is refused", dtype=(2, 17, 1))
+wrong("C38", "ROBUST", "practice", "ndim of -1 is refused", ndim=-1)
+wrong("C40", "ROBUST", "practice", "a negative extent is refused", shape=(-3, 4), strides=(4, 1))
+wrong("C41", "ROBUST", "practice", "extents whose product overflows are refused",
+      shape=(1 << 40, 1 << 40), strides=(1 << 40, 1))
+wrong("C42", "ROBUST", "practice", "data NULL with elements is refused", data=None)
+wrong("C43", "SHOULD", "device-refused",
+      "an unknown device type is refused, and the tensor freed once", device=(99, 0))
 
 
 @check("C44", "SHOULD", "device-refused", "a device that it does not serve (Hexagon): BufferError")
 def _(library):
-    result, failure = take(library.take, Handmade(device=(16, 0)))
+    failure = take(library.take, Handmade(device=(16, 0)))[1]
     if failure is None:
         raise Noted("taken")
     must(isinstance(failure, BufferError), said(failure))

@@ -1,36 +1,35 @@
 """Checks of tensors on CUDA devices: streams, and copies between devices. They are skipped if
 the library has no such tensors, or the machine no driver."""
 
-from . import _abi as abi
-from ._libraries import sample
-from ._memory import IS_COPIED, Export, compact, newest, said
-from ._model import Failed, Noted, Skipped, check, must
-
-VALUES = [float(i) for i in range(12)]
-NEWEST = abi.MAX_VERSION
+from ._abi import MAX_VERSION
+from ._memory import IS_COPIED, Export, Tensor, compact, newest
+from ._model import Skipped, check, must
+from ._producers import VALUES, or_refused, raises, says
 
 
 def made(library, number=0):
-    return library.make_on(sample(), number)
+    return library.make_on(Tensor(), number)
 
 
 def export(x, **keywords):
-    return Export(x.__dlpack__(max_version=NEWEST, **keywords))
+    return Export(x.__dlpack__(max_version=MAX_VERSION, **keywords))
 
 
-def served(x, **keywords):
-    """The export of a request that may be rejected by BufferError."""
-    try:
-        return export(x, **keywords)
-    except BufferError as error:
-        raise Noted(f"refused: {said(error)}") from None
+def copied(library, number=0, **keywords):
+    """The export of a request that may be rejected by BufferError, and the tensor's own."""
+    x = made(library, number)
+    return or_refused(lambda: export(x, **keywords)), newest(x)
+
+
+def on(found, *device):
+    must(found.device == device, f"it is on {found.device}")
 
 
 @check("D01", "MUST", "device", "a CUDA tensor says its device, in the struct too")
 def _(library):
     x = made(library)
-    said_device, found = tuple(map(int, x.__dlpack_device__())), newest(x)
-    must(said_device == found.device == (2, 0), f"{said_device}, and in the struct {found.device}")
+    said, found = tuple(map(int, x.__dlpack_device__())), newest(x)
+    must(said == found.device == (2, 0), f"{said}, and in the struct {found.device}")
 
 
 @check("D02", "MUST", "stream-values", "streams None, 1, 2 and -1 are taken for CUDA")
@@ -40,58 +39,41 @@ def _(library):
         must(export(x, stream=stream).device == (2, 0), f"another device with stream={stream}")
 
 
-@check("D03", "MUST", "stream-0", "stream 0 is refused for CUDA: it is ambiguous")
-def _(library):
+def streams_refused(library, *streams):
     x = made(library)
-    try:
-        export(x, stream=0)
-    except Exception:
-        return
-    raise Failed("accepted")
+    for stream in streams:
+        raises(Exception, lambda: export(x, stream=stream), f"accepted stream={stream!r}")
 
 
-@check("D04", "SHOULD", "stream-range", "streams below -1, and what is no number, are refused")
-def _(library):
-    x = made(library)
-    for stream in (-2, "x"):
-        try:
-            export(x, stream=stream)
-        except Exception:
-            continue
-        raise Failed(f"accepted stream={stream!r}")
+check("D03", "MUST", "stream-0", "stream 0 is refused for CUDA: it is ambiguous",
+      lambda library: streams_refused(library, 0))
+check("D04", "SHOULD", "stream-range", "streams below -1, and what is no number, are refused",
+      lambda library: streams_refused(library, -2, "x"))
 
 
 @check("D05", "MUST", "dl_device-refused",
        "dl_device=(1, 0) of a CUDA tensor: right, in host memory")
 def _(library):
-    found = served(made(library), dl_device=(1, 0))
-    must(found.device == (1, 0), f"it is on {found.device}")
+    found, _ = copied(library, dl_device=(1, 0))
+    on(found, 1, 0)
     must(found.values() == VALUES, f"the values are {found.values()[:4]}")
 
 
-@check("D06", "MUST", "copied-flag", "a copy to another device has IS_COPIED")
-def _(library):
-    found = served(made(library), dl_device=(1, 0))
-    must(found.versioned and found.flags & IS_COPIED, f"flags is {found.flags}")
+says("D06", "MUST", "copied-flag", "a copy to another device has IS_COPIED",
+     lambda library: copied(library, dl_device=(1, 0))[0],
+     lambda e: e.versioned and e.flags & IS_COPIED, "flags is {.flags}")
 
 
 @check("D07", "MUST", "copy-false", "copy=False with another device raises BufferError")
 def _(library):
     x = made(library)
-    try:
-        export(x, dl_device=(1, 0), copy=False)
-    except BufferError:
-        return
-    except Exception as error:
-        raise Failed(said(error)) from None
-    raise Failed("accepted")
+    raises(BufferError, lambda: export(x, dl_device=(1, 0), copy=False))
 
 
 @check("D08", "MUST", "copy-true", "copy=True of a CUDA tensor: other memory there, IS_COPIED")
 def _(library):
-    x = made(library)
-    kept, found = newest(x), served(x, copy=True)
-    must(found.device == (2, 0), f"it is on {found.device}")
+    found, kept = copied(library, copy=True)
+    on(found, 2, 0)
     must(found.address != kept.address, "the same address")
     must(found.versioned and found.flags & IS_COPIED, f"flags is {found.flags}")
 
@@ -100,8 +82,7 @@ def _(library):
        "dl_device of the other CUDA device: there, or BufferError")
 def _(library):
     made(library, 1)  # skips where there is one device only
-    found = served(made(library), dl_device=(2, 1))
-    must(found.device == (2, 1), f"it is on {found.device}")
+    on(copied(library, dl_device=(2, 1))[0], 2, 1)
 
 
 @check("D10", "MUST", "exports", "an export of device memory describes it as on the host")
@@ -114,8 +95,10 @@ def _(library):
 class _Asked:
     """A CUDA tensor of the library; records the arguments of its requests."""
 
-    def __init__(self, x):
-        self.x, self.streams = x, []
+    def __init__(self, library):
+        if library.take is None:
+            raise Skipped("the library is no consumer here")
+        self.x, self.streams = made(library), []
 
     def __dlpack_device__(self):
         return self.x.__dlpack_device__()
@@ -128,22 +111,15 @@ class _Asked:
 @check("D11", "MUST", "stream-0", "a consumer passes a stream of its own, never 0, for CUDA")
 def _(library):
     """None and 1 are the default stream; -1 requests no synchronization."""
-    if library.take is None:
-        raise Skipped("the library is no consumer here")
-    asked = _Asked(made(library))
-    try:
-        result = library.take(asked)
-    except Exception as error:
-        raise Noted(f"refused: {said(error)}") from None
+    asked = _Asked(library)
+    result = or_refused(lambda: library.take(asked))
     streams = asked.streams
     must(all(stream is None or (isinstance(stream, int) and (stream > 0 or stream == -1))
              for stream in streams), f"passed {streams}")
-    must(newest(result).device == (2, 0), f"it is on {newest(result).device}")
+    on(newest(result), 2, 0)
 
 
 @check("D12", "SHOULD", "zero-copy", "a CUDA tensor that is taken shares its memory")
 def _(library):
-    if library.take is None:
-        raise Skipped("the library is no consumer here")
-    x = made(library)
-    must(newest(library.take(_Asked(x))).address == newest(x).address, "it was copied")
+    asked = _Asked(library)
+    must(newest(library.take(asked)).address == newest(asked.x).address, "it was copied")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 from ._memory import Tensor, newest
@@ -11,11 +12,6 @@ from ._model import Skipped
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-def sample(values=range(12), shape=(3, 4), **rest):
-    """Host memory for a library to make a tensor of."""
-    return Tensor(values, shape, **rest)
 
 
 def _newest(result):
@@ -103,33 +99,54 @@ class Library:
         return []
 
 
-class NumPy(Library):
-    name = "numpy"
+class Module(Library):
+    """A library whose functions are those of one module."""
 
-    def __init__(self):
-        import numpy
-
-        self.np = numpy
+    def __init__(self, name=""):
+        self.name = name or self.name
+        self.xp = importlib.import_module(self.name)
 
     def version(self):
-        return self.np.__version__
+        return str(getattr(sys.modules[self.name.partition(".")[0]], "__version__", "")
+                   ).partition("+")[0]
+
+    def from_dlpack(self, producer, **keywords):
+        return self.xp.from_dlpack(producer, **keywords)
+
+    def take(self, producer):
+        return self.from_dlpack(producer)
+
+    def take_copy(self, producer):
+        return self.from_dlpack(producer, copy=True)
+
+    def take_shared(self, producer):
+        return self.from_dlpack(producer, copy=False)
+
+    def broadcast(self, x):
+        return self.xp.broadcast_to(x, (2, *x.shape))
+
+
+class Namespace(Module):
+    """A module of the array API standard: `asarray` and `from_dlpack` are all that is needed."""
 
     def make(self, tensor):
-        return self.np.array(tensor.numpy())
+        dtype = getattr(self.xp, tensor.dtype)
+        return self.xp.reshape(self.xp.asarray(tensor.tolist(), dtype=dtype), tensor.shape)
+
+    def transposed(self, x):
+        return self.xp.permute_dims(x, tuple(range(x.ndim))[::-1])
+
+
+class NumPy(Module):
+    name = "numpy"
+
+    def make(self, tensor):
+        return self.xp.array(tensor.numpy())
 
     def make_read_only(self, tensor):
         array = self.make(tensor)
         array.flags.writeable = False
         return array
-
-    def take(self, producer):
-        return self.np.from_dlpack(producer)
-
-    def take_copy(self, producer):
-        return self.np.from_dlpack(producer, copy=True)
-
-    def take_shared(self, producer):
-        return self.np.from_dlpack(producer, copy=False)
 
     def values(self, result):
         return result.ravel().tolist()
@@ -143,42 +160,22 @@ class NumPy(Library):
     def use(self, result):
         return (result + 0).ravel().tolist()
 
-    def broadcast(self, x):
-        return self.np.broadcast_to(x, (2, *x.shape))
-
     def reshape_in_place(self, x):
         x.shape = (12,)
 
     def foreign(self):
-        return [self.np.array(["2020-01-01"], "M8[D]"), self.np.array(["a"]),
-                self.np.array([None])]
+        return [self.xp.array(["2020-01-01"], "M8[D]"), self.xp.array(["a"]),
+                self.xp.array([None])]
 
     def lazy(self):
-        yield "masked array", self.np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, None]
+        yield "masked array", self.xp.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, None]
 
 
-class Torch(Library):
+class Torch(Module):
     name = "torch"
 
-    def __init__(self):
-        import torch
-
-        self.torch = torch
-
-    def version(self):
-        return self.torch.__version__.partition("+")[0]
-
     def make(self, tensor):
-        return self.torch.from_dlpack(tensor).clone()
-
-    def take(self, producer):
-        return self.torch.from_dlpack(producer)
-
-    def take_copy(self, producer):
-        return self.torch.from_dlpack(producer, copy=True)
-
-    def take_shared(self, producer):
-        return self.torch.from_dlpack(producer, copy=False)
+        return self.xp.from_dlpack(tensor).clone()
 
     def values(self, result):
         return result.flatten().tolist()
@@ -193,52 +190,47 @@ class Torch(Library):
         return (result + 0).flatten().tolist()
 
     def make_on(self, tensor, number):
-        if self.torch.cuda.device_count() <= number:
+        if self.xp.cuda.device_count() <= number:
             raise Skipped("no such device")
         return self.make(tensor).to(f"cuda:{number}")
 
     def reversed(self, x):
         raise Skipped("no negative strides")
 
-    def broadcast(self, x):
-        return x.expand(2, *x.shape)
-
     def reshape_in_place(self, x):
         x.resize_(12)
 
     def lazy(self):
-        numbers = self.torch.tensor([1 + 2j, 3 - 1j])
+        numbers = self.xp.tensor([1 + 2j, 3 - 1j])
         yield "conjugate view", numbers.conj(), [1 - 2j, 3 + 1j]
-        yield "negated view", self.torch._neg_view(self.torch.tensor([1.0, 2.0])), [-1.0, -2.0]
+        yield "negated view", self.xp._neg_view(self.xp.tensor([1.0, 2.0])), [-1.0, -2.0]
 
 
-class Jax(Library):
+class Immutable(Module):
+    """Tensors are immutable."""
+
+    def make_read_only(self, tensor):
+        return self.make(tensor)
+
+    def writable(self, result):
+        return False
+
+    def use(self, result):
+        return self.values(result + self.xp.zeros_like(result))
+
+
+class Jax(Immutable):
     name = "jax"
 
     def __init__(self):
-        import jax
         import jax.dlpack
         import jax.numpy
 
         jax.config.update("jax_enable_x64", True)
-        self.jax = jax
-
-    def version(self):
-        return self.jax.__version__
+        self.xp, self.from_dlpack = jax.numpy, jax.dlpack.from_dlpack
 
     def make(self, tensor):
-        return self.jax.numpy.array(tensor.numpy())
-
-    make_read_only = make  # arrays are immutable
-
-    def take(self, producer):
-        return self.jax.dlpack.from_dlpack(producer)
-
-    def take_copy(self, producer):
-        return self.jax.dlpack.from_dlpack(producer, copy=True)
-
-    def take_shared(self, producer):
-        return self.jax.dlpack.from_dlpack(producer, copy=False)
+        return self.xp.array(tensor.numpy())
 
     def values(self, result):
         import numpy
@@ -248,41 +240,24 @@ class Jax(Library):
     def address(self, result):
         return result.unsafe_buffer_pointer()
 
-    def writable(self, result):
-        return False
-
-    def use(self, result):
-        return self.values(result + self.jax.numpy.zeros_like(result))
-
     def settle(self):
-        self.jax.numpy.zeros(1)
-
-    def broadcast(self, x):
-        return self.jax.numpy.broadcast_to(x, (2, *x.shape))
+        self.xp.zeros(1)
 
 
-class TensorFlow(Library):
+class TensorFlow(Immutable):
     name = "tensorflow"
+    take_copy = take_shared = None
 
     def __init__(self):
-        import os
-
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-        import tensorflow
-
-        self.tf = tensorflow
-
-    def version(self):
-        return self.tf.__version__
+        super().__init__()
 
     def make(self, tensor):
-        return self.tf.constant(tensor.numpy())
+        return self.xp.constant(tensor.numpy())
 
-    make_read_only = make  # tensors are immutable
-
-    def take(self, producer):
-        return self.tf.experimental.dlpack.from_dlpack(producer.__dlpack__())
+    def from_dlpack(self, producer):
+        return self.xp.experimental.dlpack.from_dlpack(producer.__dlpack__())
 
     def values(self, result):
         return result.numpy().ravel().tolist()
@@ -290,66 +265,35 @@ class TensorFlow(Library):
     def address(self, result):
         return newest(result).address
 
-    def writable(self, result):
-        return False
-
-    def use(self, result):
-        return self.values(result + self.tf.zeros_like(result))
-
     def transposed(self, x):
-        return self.tf.transpose(x)
-
-    def broadcast(self, x):
-        return self.tf.broadcast_to(x, (2, *x.shape))
+        return self.xp.transpose(x)
 
     def foreign(self):
-        return [self.tf.constant(["a"])]
+        return [self.xp.constant(["a"])]
 
 
-class TvmFfi(Library):
+class TvmFfi(Module):
     name = "tvm_ffi"
-
-    def __init__(self):
-        import tvm_ffi
-
-        self.tvm_ffi = tvm_ffi
-
-    def version(self):
-        return self.tvm_ffi.__version__
+    take_copy = take_shared = None
 
     def make(self, tensor):
-        return self.tvm_ffi.from_dlpack(tensor.copy())
-
-    def take(self, producer):
-        return self.tvm_ffi.from_dlpack(producer)
-
-    def address(self, result):
-        return newest(result).address
+        return self.xp.from_dlpack(tensor.copy())
 
 
-class PyArrow(Library):
+class PyArrow(Module):
     name = "pyarrow"
-
-    def __init__(self):
-        import pyarrow
-
-        self.pyarrow = pyarrow
-
-    def version(self):
-        return self.pyarrow.__version__
+    take_copy = take_shared = None
 
     def make(self, tensor):
         if tensor.dtype == "bool":
             raise TypeError("pyarrow makes uint8 of bool")
-        return self.pyarrow.Tensor.from_numpy(tensor.copy().numpy())
+        return self.xp.Tensor.from_numpy(tensor.copy().numpy())
 
     def make_read_only(self, tensor):
-        array = tensor.copy().numpy()
-        array.flags.writeable = False
-        return self.pyarrow.Tensor.from_numpy(array)
+        return self.xp.Tensor.from_numpy(tensor.copy().read_only().numpy())
 
-    def take(self, producer):
-        return self.pyarrow.Tensor.from_dlpack(producer)
+    def from_dlpack(self, producer):
+        return self.xp.Tensor.from_dlpack(producer)
 
     def values(self, result):
         return result.to_numpy().ravel().tolist()
@@ -361,31 +305,14 @@ class PyArrow(Library):
         return result.to_numpy().flags.writeable
 
 
-class Ours(Library):
+class Ours(Module):
     name = "dlpack_rs"
 
-    def __init__(self):
-        import dlpack_rs
-
-        self.dlpack_rs = dlpack_rs
-
-    def version(self):
-        return self.dlpack_rs.__version__
-
     def make(self, tensor):
-        return self.dlpack_rs.from_dlpack(tensor).copy()
+        return self.xp.from_dlpack(tensor).copy()
 
     def make_read_only(self, tensor):
         return self.make(tensor).read_only()
-
-    def take(self, producer):
-        return self.dlpack_rs.from_dlpack(producer)
-
-    def take_copy(self, producer):
-        return self.dlpack_rs.from_dlpack(producer, copy=True)
-
-    def take_shared(self, producer):
-        return self.dlpack_rs.from_dlpack(producer, copy=False)
 
     def address(self, result):
         return result.data_ptr
@@ -404,36 +331,6 @@ class Ours(Library):
 
     def broadcast(self, x):
         return x.broadcast_to(2, *x.shape)
-
-
-class Namespace(Library):
-    """A module of the array API standard: `asarray` and `from_dlpack` are all that is needed."""
-
-    def __init__(self, name):
-        self.name, self.xp = name, importlib.import_module(name)
-
-    def version(self):
-        return str(getattr(sys.modules[self.name.partition(".")[0]], "__version__", ""))
-
-    def make(self, tensor):
-        xp = self.xp
-        values = tensor.tolist()
-        return xp.reshape(xp.asarray(values, dtype=getattr(xp, tensor.dtype)), tensor.shape)
-
-    def take(self, producer):
-        return self.xp.from_dlpack(producer)
-
-    def take_copy(self, producer):
-        return self.xp.from_dlpack(producer, copy=True)
-
-    def take_shared(self, producer):
-        return self.xp.from_dlpack(producer, copy=False)
-
-    def transposed(self, x):
-        return self.xp.permute_dims(x, tuple(range(x.ndim))[::-1])
-
-    def broadcast(self, x):
-        return self.xp.broadcast_to(x, (2, *x.shape))
 
 
 class Functions(Library):
@@ -483,9 +380,8 @@ def find(producer, consumer=None, namespace=False):
         found = Functions(f"{producer} -> {consumer}", made.make, taker)
         if consumer in LIBRARIES:
             other = LIBRARIES[consumer]()
-            found.values, found.address, found.writable = (other.values, other.address,
-                                                           other.writable)
-            found.use, found.settle = other.use, other.settle
-            found.take_copy, found.take_shared = other.take_copy, other.take_shared
+            for name in ("values", "address", "writable", "use", "settle", "take_copy",
+                         "take_shared"):
+                setattr(found, name, getattr(other, name))
         return found
     return made

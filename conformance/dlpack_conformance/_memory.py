@@ -14,7 +14,7 @@ from math import prod
 from . import _abi as abi
 from ._abi import (CPU, IS_COPIED, LEGACY, MAX_VERSION, PADDED, READ_ONLY, VERSIONED,  # noqa: F401
                    capsule_name, name_address)
-from ._model import Failed, Misnamed, Noted, Skipped, Unfreed, must
+from ._model import Misnamed, Noted, Skipped, Unfreed, must
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +176,8 @@ class Tensor:
     _lent: list = []
     _lock = threading.Lock()
 
-    def __init__(self, values, shape, strides="compact", dtype=FLOAT32, readonly=False):
+    def __init__(self, values=range(12), shape=(3, 4), strides="compact", dtype=FLOAT32,
+                 readonly=False):
         self.shape, self.code = tuple(shape), tuple(dtype)
         self.strides = compact(shape) if strides == "compact" else tuple(strides)
         self.readonly = readonly
@@ -345,6 +346,10 @@ class Export:
         return self.tensor.dtype.code, self.tensor.dtype.bits, self.tensor.dtype.lanes
 
     @property
+    def version(self):
+        return self.struct.version.major, self.struct.version.minor
+
+    @property
     def device(self):
         return self.tensor.device.device_type, self.tensor.device.device_id
 
@@ -419,7 +424,7 @@ class Handmade:
     def __init__(self, values=range(12), shape=(3, 4), strides="compact", dtype=FLOAT32,
                  device=CPU, flags=0, version=MAX_VERSION, legacy=False, byte_offset=0,
                  shift=0, data="own", ndim=None, deleter=True, context=1, name=None, answer=None,
-                 keywords=KEYWORDS, origin=0):
+                 keywords=KEYWORDS, origin=0, no_shape=False):
         content = pack(values, dtype)
         self._size = len(content) + byte_offset
         self._memory = room(self._size + shift)
@@ -436,7 +441,8 @@ class Handmade:
         self.tensor = abi.DLTensor(
             self.start + origin if data == "own" else data, abi.DLDevice(*device),
             len(shape) if ndim is None else ndim, abi.DLDataType(*dtype),
-            ctypes.cast(self._shape, ctypes.POINTER(ctypes.c_int64)) if shape else None,
+            ctypes.cast(self._shape, ctypes.POINTER(ctypes.c_int64))
+            if shape and not no_shape else None,
             ctypes.cast(self._strides, ctypes.POINTER(ctypes.c_int64)) if strides else None,
             byte_offset)
         self.legacy = abi.DLManagedTensor(self.tensor, context, int(deleter))
@@ -476,12 +482,6 @@ class Handmade:
     def unchanged(self):
         return bytes(self._shape) + bytes(self._strides or b"") == self._extents and all(
             one.unchanged() for one in self.lent)
-
-    def set(self, **members):
-        """Changes members of the tensor, in both structs."""
-        for managed in (self.legacy, self.versioned):
-            for member, value in members.items():
-                setattr(managed.dl_tensor, member, value)
 
     def lend(self, versioned=True, copy=False):
         self.gave_versioned = versioned
@@ -551,25 +551,25 @@ def said(error):
     return f"{type(error).__name__}: {str(error)[:100]}"
 
 
-def freed_once(library, producer):
-    """The deleter ran once; never if the tensor was not requested."""
+def freed_once(library, *producers):
+    """The deleter of each ran once; never if the tensor was not requested."""
     gc.collect()
     for _ in range(50):
-        if producer.wrongly_freed() == 0:
+        if any(producer.wrongly_freed() == 0 for producer in producers):
             library.settle()
-    wrong = producer.wrongly_freed()
-    if wrong is not None:
-        raise Unfreed(f"the deleter ran {wrong} times", producer.refused)
+    for producer in producers:
+        wrong = producer.wrongly_freed()
+        if wrong is not None:
+            raise Unfreed(f"the deleter ran {wrong} times", producer.refused)
 
 
-def all_freed_once(library, producers):
-    gc.collect()
-    for _ in range(50):
-        if not all(producer.deleted for producer in producers):
-            library.settle()
-    counts = {producer.deleted for producer in producers}
-    if counts != {1}:
-        raise Unfreed(f"deleters ran {sorted(counts)} times", False)
+def took(library, producer, function=None):
+    """The result for a tensor that may be rejected, and is then freed once."""
+    result, failure = take(function or library.take, producer)
+    if failure is not None:
+        freed_once(library, producer)
+        raise Noted(f"refused: {said(failure)}")
+    return result
 
 
 def taken(library, producer):
@@ -600,10 +600,7 @@ def exports(library):
 
 def right_or_refused(library, producer, expected):
     """The values are right or the tensor is rejected, and it is freed once in both cases."""
-    result, failure = take(library.take, producer)
-    if failure is not None:
-        freed_once(library, producer)
-        raise Noted(f"refused: {said(failure)}")
+    result = took(library, producer)
     found, expected = list(library.values(result)), list(expected)
     must(same(found, expected), f"the values are {found[:6]}, not {expected[:6]}")
     found = result = None
@@ -612,10 +609,8 @@ def right_or_refused(library, producer, expected):
 
 def refused(library, producer):
     """An exception, and the tensor is freed once."""
-    result, failure = take(library.take, producer)
-    must(failure is not None, "accepted")
+    must(take(library.take, producer)[1] is not None, "accepted")
     freed_once(library, producer)
-    return failure
 
 
 def resident():
@@ -658,4 +653,3 @@ def threads(count, action):
         thread.join()
     if errors:
         raise errors[0]
-

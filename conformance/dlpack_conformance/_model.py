@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 
 from ._texts import PRACTICE, TEXTS, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, TypeVar
+    from typing import Any
 
-    _Judge = TypeVar("_Judge", bound=Callable[[Any], None])
+    _Judge = Callable[[Any], Any]
 
 # Violations of MUST break other programs; SHOULD is what consumers rely on; ROBUST is about inputs
 # that no correct producer gives; INFO counts for nothing.
@@ -55,11 +56,15 @@ STAGE = [lambda what: None]  # called with what runs beyond the rule, and with "
 
 @contextmanager
 def own(what: str) -> Iterator[None]:
-    """Code of the library that the rule is not about: where the process dies in it, no rule of
-    DLPack is violated."""
+    """Code of the library that the rule is not about, such as its view: where it raises, or the
+    process dies in it, no rule of DLPack is violated."""
     STAGE[0](what)
     try:
         yield
+    except Skipped:
+        raise
+    except Exception as error:
+        raise Skipped(f"{what}: {type(error).__name__}: {str(error)[:100]}") from None
     finally:
         STAGE[0]("")
 
@@ -92,18 +97,24 @@ class Check:
 CHECKS: dict[str, Check] = {}
 
 
-def check(name: str, severity: str, text: str, rule: str, ends: bool = False,
-          ) -> Callable[[_Judge], _Judge]:
-    """Registers a function as a check. Identifiers are never reused for another rule, and a MUST
-    has a sentence of a standard."""
+def check(name: str, severity: str, text: str, rule: str, judge: _Judge | None = None,
+          ends: bool = False) -> Any:
+    """Registers a function as a check: it raises, or returns the text of a violation. Identifiers
+    are never reused for another rule, and a MUST has a sentence of a standard."""
     assert severity in SEVERITIES and name not in CHECKS, name
     assert text in TEXTS or (text == PRACTICE and severity != "MUST"), name
 
     def register(judge: _Judge) -> _Judge:
-        CHECKS[name] = Check(name, severity, text, rule, judge, ends)
+        @wraps(judge)
+        def judged(library: Any) -> None:
+            said = judge(library)
+            if isinstance(said, str):
+                raise Failed(said)
+
+        CHECKS[name] = Check(name, severity, text, rule, judged, ends)
         return judge
 
-    return register
+    return register if judge is None else register(judge)
 
 
 @dataclass(frozen=True)

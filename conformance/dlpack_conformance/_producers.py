@@ -3,13 +3,11 @@
 import ctypes
 import gc
 import sys
-import threading
 
 from . import _abi as abi
 from ._abi import LEGACY
-from ._libraries import sample
-from ._memory import (IS_COPIED, PADDED, READ_ONLY, Deleter, capsule_name, export, growth,
-                     name_address, needs_native, newest, said)
+from ._memory import (IS_COPIED, PADDED, READ_ONLY, Deleter, Tensor, capsule_name, export, growth,
+                      name_address, needs_native, newest, said, threads)
 from ._model import Failed, Noted, Skipped, check, must
 
 HOST = (1, 3, 11, 13)  # CPU, pinned and managed memory
@@ -17,13 +15,19 @@ VALUES = [float(i) for i in range(12)]
 
 
 def made(library):
-    return library.make(sample())
+    return library.make(Tensor())
 
 
 def read_only(library):
     if library.make_read_only is None:
         raise Skipped("no read-only tensors")
-    return library.make_read_only(sample())
+    return library.make_read_only(Tensor())
+
+
+def versioned(found):
+    if not found.versioned:
+        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    return found
 
 
 def legacy(x):
@@ -34,6 +38,14 @@ def legacy(x):
         if not newest(x).versioned:
             raise
         raise Noted(f"versioned tensors only: {said(error)}") from None
+
+
+def or_refused(get):
+    """What may be refused by BufferError."""
+    try:
+        return get()
+    except BufferError as error:
+        raise Noted(f"refused: {said(error)}") from None
 
 
 def with_copy(x, copy):
@@ -54,6 +66,36 @@ def device_of(x):
     except Exception as error:
         raise Skipped(f"P02 judges it: {said(error)}") from None
     return kind, number
+
+
+def known(x, **keyword):
+    """Whether a keyword is taken, where max_version may not be one."""
+    try:
+        return export(x, **keyword)
+    except Skipped:  # which of the keywords is it?
+        return x.__dlpack__(**keyword)
+
+
+def plain(library):
+    return newest(made(library))
+
+
+def says(name, severity, text, rule, get, holds, otherwise):
+    """A check of what `get` gets from the library: what holds of it, and what is said where that
+    does not."""
+    def judge(library):
+        found = get(library)
+        must(holds(found), otherwise.format(found))
+
+    check(name, severity, text, rule, judge)
+
+
+def raises(errors, action, text="accepted"):
+    try:
+        action()
+    except errors:
+        return
+    raise Failed(text)
 
 
 @check("P01", "MUST", "exports", "the type has __dlpack__ and __dlpack_device__")
@@ -101,56 +143,33 @@ def _(library):
         pass
 
 
-@check("P06", "SHOULD", "newer", "max_version=(1, 3) gives a versioned tensor")
-def _(library):
-    must(export(made(library)).versioned, "it is a legacy one")
-
-
-@check("P07", "SHOULD", "other-version",
-       "max_version=(1, 0) gives major version 1, or a legacy tensor")
-def _(library):
-    found = export(made(library), max_version=(1, 0))
-    must(not found.versioned or found.struct.version.major == 1, "another major version")
-
-
-@check("P08", "SHOULD", "older-major", "max_version=(0, 8) gives a legacy tensor or BufferError")
-def _(library):
-    try:
-        found = export(made(library), max_version=(0, 8))
-    except BufferError as error:
-        raise Noted(said(error)) from None
-    must(not found.versioned, "it is a versioned one, which the consumer cannot read")
-
-
-@check("P09", "SHOULD", "newer", "max_version=(2, 0) gives the newest that the producer has")
-def _(library):
-    export(made(library), max_version=(2, 0))
-
-
-@check("P10", "MUST", "version", "the version of the struct is one that there is: at least 1.0")
-def _(library):
-    found = newest(made(library))
-    if not found.versioned:
-        raise Skipped("no versioned tensors")
-    version = found.struct.version.major, found.struct.version.minor
-    must((1, 0) <= version < (2, 0), f"{version[0]}.{version[1]}")
+says("P06", "SHOULD", "newer", "max_version=(1, 3) gives a versioned tensor",
+     lambda library: export(made(library)), lambda e: e.versioned, "it is a legacy one")
+says("P07", "SHOULD", "other-version",
+     "max_version=(1, 0) gives major version 1, or a legacy tensor",
+     lambda library: export(made(library), max_version=(1, 0)),
+     lambda e: not e.versioned or e.struct.version.major == 1, "another major version")
+says("P08", "SHOULD", "older-major", "max_version=(0, 8) gives a legacy tensor or BufferError",
+     lambda library: or_refused(lambda: export(made(library), max_version=(0, 8))),
+     lambda e: not e.versioned, "it is a versioned one, which the consumer cannot read")
+check("P09", "SHOULD", "newer", "max_version=(2, 0) gives the newest that the producer has",
+      lambda library: export(made(library), max_version=(2, 0)))
+says("P10", "MUST", "version", "the version of the struct is one that there is: at least 1.0",
+     lambda library: versioned(plain(library)), lambda e: (1, 0) <= e.version < (2, 0),
+     "{0.version[0]}.{0.version[1]}")
 
 
 @check("P11", "MUST", "strides-set",
        "version 1.2 and newer: strides are not NULL where ndim is not 0")
 def _(library):
-    found = newest(made(library))
-    if not found.versioned:
-        raise Skipped("no versioned tensors")
-    if (found.struct.version.major, found.struct.version.minor) < (1, 2):
-        raise Noted(f"version 1.{found.struct.version.minor}")
+    found = versioned(plain(library))
+    if found.version < (1, 2):
+        raise Noted("an older version")
     must(bool(found.tensor.strides), "they are NULL")
 
 
-@check("P12", "SHOULD", "flags", "flags has known bits only")
-def _(library):
-    flags = newest(made(library)).flags
-    must(flags & ~(READ_ONLY | IS_COPIED | PADDED) == 0, f"flags is {flags:#x}")
+says("P12", "SHOULD", "flags", "flags has known bits only", plain,
+     lambda e: e.flags & ~(READ_ONLY | IS_COPIED | PADDED) == 0, "flags is {.flags:#x}")
 
 
 @check("P13", "MUST", "is-copied", "a tensor that shares memory with its source is not IS_COPIED")
@@ -162,71 +181,42 @@ def _(library):
     must(not one.flags & IS_COPIED, "shared, and IS_COPIED")
 
 
-@check("P14", "MUST", "copy", "copy is a keyword of __dlpack__")
-def _(library):
-    x = made(library)
-    try:
-        with_copy(x, None)
-    except Skipped:  # which of the keywords is it?
-        x.__dlpack__(copy=None)
+check("P14", "MUST", "copy", "copy is a keyword of __dlpack__",
+      lambda library: known(made(library), copy=None))
 
 
-@check("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED")
-def _(library):
-    """Consumers decide by this flag whether they may write."""
-    found = with_copy(made(library), True)
-    if not found.versioned:
-        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
-    must(found.flags & IS_COPIED, f"flags is {found.flags}")
+# Consumers decide by this flag whether they may write.
+says("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED",
+     lambda library: versioned(with_copy(made(library), True)), lambda e: e.flags & IS_COPIED,
+     "flags is {.flags}")
 
 
-@check("P16", "MUST", "copy-true", "copy=True gives memory of its own")
-def _(library):
+def other_memory(library, get, otherwise, same):
+    """A request is answered with memory of its own, or with the same."""
     x = made(library)
     kept = newest(x)
-    must(with_copy(x, True).address != kept.address, "the same address")
+    must((get(x).address == kept.address) is same, otherwise)
 
 
-@check("P17", "SHOULD", "practice", "copy=True of a read-only tensor is writable")
-def _(library):
-    must(not with_copy(read_only(library), True).flags & READ_ONLY, "READ_ONLY is set")
-
-
-@check("P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError")
-def _(library):
-    x = made(library)
-    kept = newest(x)
-    try:
-        found = with_copy(x, False)
-    except BufferError as error:
-        raise Noted(said(error)) from None
-    must(found.address == kept.address, "another address")
+check("P16", "MUST", "copy-true", "copy=True gives memory of its own", lambda library:
+      other_memory(library, lambda x: with_copy(x, True), "the same address", False))
+check("P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError",
+      lambda library: other_memory(library, lambda x: or_refused(lambda: with_copy(x, False)),
+                                   "another address", True))
 
 
 @check("P19", "MUST", "read-only", "an export of a read-only tensor has READ_ONLY")
 def _(library):
     x = read_only(library)
-    try:
-        found = newest(x)
-    except BufferError as error:
-        raise Noted(f"refused: {said(error)}") from None
-    if not found.versioned:
-        raise Skipped("P06 judges it: a legacy tensor, which cannot say it")
+    found = versioned(or_refused(lambda: newest(x)))
     if found.flags & IS_COPIED:
         raise Noted("a copy")
     must(found.flags & READ_ONLY, f"flags is {found.flags}")
 
 
-@check("P20", "SHOULD", "practice", "a read-only tensor is not exported as a legacy one")
-def _(library):
-    x = read_only(library)
-    try:
-        x.__dlpack__()
-    except BufferError:
-        return
-    except Exception as error:
-        raise Noted(f"refused: {said(error)}") from None
-    raise Failed("exported as if it were writable")
+check("P20", "SHOULD", "practice", "a read-only tensor is not exported as a legacy one",
+      lambda library: raises(Exception, read_only(library).__dlpack__,
+                             "exported as if it were writable"))
 
 
 @check("P21", "MUST", "dl_device", "dl_device that is the tensor's own is taken")
@@ -235,114 +225,68 @@ def _(library):
     device = device_of(x)
     if device != newest(x).device:
         raise Skipped("P03 judges it: the struct has another device")
-    try:
-        export(x, dl_device=device)
-    except Skipped:
-        x.__dlpack__(dl_device=device)
+    known(x, dl_device=device)
 
 
-@check("P22", "MUST", "dl_device-refused", "dl_device=(2, 0) of host memory: there, or BufferError")
-def _(library):
-    try:
-        found = export(made(library), dl_device=(2, 0))
-    except BufferError:
-        return
-    except Skipped:
-        raise
-    except Exception as error:
-        raise Failed(said(error)) from None
-    must(found.device == (2, 0), f"exported on {found.device}")
-
-
-@check("P23", "SHOULD", "dl_device-refused", "dl_device of no type: BufferError or ValueError")
-def _(library):
-    try:
-        export(made(library), dl_device=(99, 0))
-    except (BufferError, ValueError):
-        return
-    except Skipped:
-        raise
-    except Exception as error:
-        raise Failed(said(error)) from None
-    raise Failed("accepted")
-
-
-@check("P24", "MUST", "stream-none", "stream=None is taken")
-def _(library):
-    x = made(library)
-    try:
-        export(x, stream=None)
-    except Skipped:  # which of the keywords is it?
-        x.__dlpack__(stream=None)
+says("P22", "MUST", "dl_device-refused", "dl_device=(2, 0) of host memory: there, or BufferError",
+     lambda library: or_refused(lambda: export(made(library), dl_device=(2, 0))),
+     lambda e: e.device == (2, 0), "exported on {.device}")
+check("P23", "SHOULD", "dl_device-refused", "dl_device of no type: BufferError or ValueError",
+      lambda library: raises((BufferError, ValueError),
+                             lambda: export(made(library), dl_device=(99, 0))))
+check("P24", "MUST", "stream-none", "stream=None is taken",
+      lambda library: known(made(library), stream=None))
 
 
 def stream_refused(library, stream):
     x = made(library)
-    try:
-        x.__dlpack__(stream=stream)
-    except Exception:
-        return
-    raise Failed(f"accepted stream={stream!r} for host memory")
+    raises(Exception, lambda: x.__dlpack__(stream=stream),
+           f"accepted stream={stream!r} for host memory")
 
 
-@check("P25", "SHOULD", "stream-type", "a stream that is no number is rejected")
-def _(library):
-    stream_refused(library, "x")
+check("P25", "SHOULD", "stream-type", "a stream that is no number is rejected",
+      lambda library: stream_refused(library, "x"))
+check("P26", "SHOULD", "stream-none", "a stream for host memory is rejected",
+      lambda library: stream_refused(library, 7))
 
 
-@check("P26", "SHOULD", "stream-none", "a stream for host memory is rejected")
-def _(library):
-    stream_refused(library, 7)
-
-
-@check("P27", "SHOULD", "retry", "an unknown keyword raises TypeError")
-def _(library):
-    """Consumers that pass a newer keyword retry without it after a TypeError."""
-    x = made(library)
-    try:
-        x.__dlpack__(no_such_keyword=1)
-    except TypeError:
-        return
-    except Exception as error:
-        raise Failed(said(error)) from None
-    raise Failed("accepted")
+# Consumers that pass a newer keyword retry without it after a TypeError.
+check("P27", "SHOULD", "retry", "an unknown keyword raises TypeError",
+      lambda library: raises(TypeError, lambda: made(library).__dlpack__(no_such_keyword=1)))
 
 
 @check("P28", "INFO", "max_version", "max_version that is no pair of integers is rejected")
 def _(library):
     for version in (1, "x", (1,), (-1, 0), (1, 2, 3)):
-        try:
-            export(made(library), max_version=version)
-        except Exception:
-            continue
-        raise Failed(f"accepts {version!r}")
+        raises(Exception, lambda: export(made(library), max_version=version), f"accepts {version}")
+
+
+def references(x, action, count):
+    """An action leaves no references behind."""
+    action()
+    before = sys.getrefcount(x)
+    for _ in range(count):
+        action()
+    gc.collect()
+    must(sys.getrefcount(x) == before, f"{before} references became {sys.getrefcount(x)}")
 
 
 @check("P30", "MUST", "destructor", "a capsule that nobody takes gives its reference back")
 def _(library):
     x = made(library)
-    abi.request(x)
-    before = sys.getrefcount(x)
-    for _ in range(50):
-        abi.request(x)
-    gc.collect()
-    must(sys.getrefcount(x) == before, f"{before} references became {sys.getrefcount(x)}")
+    references(x, lambda: abi.request(x) and None, 50)
 
 
-def million(library):
-    return library.make(sample([0.0], (1 << 18,), strides=(0,)))
-
-
-@check("P31", "MUST", "destructor", "200 exports of 1 MiB that nobody takes leave no memory behind")
-def _(library):
-    megabytes = growth(lambda: abi.request(million(library)))
+def grows(library, action):
+    """An action with an export of 1 MiB leaves no memory behind."""
+    megabytes = growth(lambda: action(library.make(Tensor([0.0], (1 << 18,), strides=(0,)))))
     must(megabytes < 50, f"{megabytes:.0f} MB more")
 
 
-@check("P32", "MUST", "deleter", "200 exports of 1 MiB that are taken and freed leave none behind")
-def _(library):
-    megabytes = growth(lambda: newest(million(library)).consume().free())
-    must(megabytes < 50, f"{megabytes:.0f} MB more")
+check("P31", "MUST", "destructor", "200 exports of 1 MiB that nobody takes leave no memory behind",
+      lambda library: grows(library, abi.request))
+check("P32", "MUST", "deleter", "200 exports of 1 MiB that are taken and freed leave none behind",
+      lambda library: grows(library, lambda x: newest(x).consume().free()))
 
 
 def right(found):
@@ -376,7 +320,7 @@ def _(library):
     found = right(newest(x)).consume()
     del x
     gc.collect()
-    other = [library.make(sample([7.0] * 12)) for _ in range(500)]
+    other = [library.make(Tensor([7.0] * 12)) for _ in range(500)]
     unchanged(found)
     del other
 
@@ -394,35 +338,33 @@ def _(library):
 
 @check("P36", "MUST", "gil", "the deleter may run on another thread, without the lock")
 def _(library):
-    found = newest(made(library)).consume()
-    thread = threading.Thread(target=found.free_unlocked)
-    thread.start()
-    thread.join()
+    plain(library).consume().free_unlocked()  # on this one, where no other has the lock
+    threads(1, plain(library).consume().free_unlocked)
 
 
 def with_deleter(library):
-    found = newest(made(library)).consume()
+    found = plain(library).consume()
     if not found.struct.deleter:
         raise Skipped("there is no deleter")
+    needs_native()
     return found
 
 
 @check("P37", "MUST", "gil", "the deleter may run on a thread that Python never saw")
 def _(library):
-    found = with_deleter(library)
-    needs_native()
-    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
-    entry = ctypes.c_void_p(found.struct.deleter)
-    must(libc.pthread_create(ctypes.byref(thread), None, entry,
-                             ctypes.c_void_p(found.pointer)) == 0, "no thread")
-    libc.pthread_join(thread, None)
+    for _ in range(5):  # this thread has the lock again at the beginning of the new one, or not
+        found = with_deleter(library)
+        libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+        entry = ctypes.c_void_p(found.struct.deleter)
+        must(libc.pthread_create(ctypes.byref(thread), None, entry,
+                                 ctypes.c_void_p(found.pointer)) == 0, "no thread")
+        libc.pthread_join(thread, None)
 
 
 @check("P38", "MUST", "gil", "a deleter that runs as the process ends, after Python: no crash",
        ends=True)
 def _(library):
     found = with_deleter(library)
-    needs_native()
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "__cxa_atexit"):
         raise Skipped("the C library has no __cxa_atexit")
@@ -430,17 +372,10 @@ def _(library):
     libc.__cxa_atexit(found.struct.deleter, found.pointer, None)
 
 
-@check("P39", "MUST", "destructor", "a capsule that goes while an exception is raised keeps it")
-def _(library):
-    x = made(library)
-    try:
-        abi.request(x), 1 / 0
-    except ZeroDivisionError:
-        return
-    raise Failed("the exception is lost")
-
-
-@check("P40", "MUST", "static", "the names of capsules are static")
-def _(library):
-    one, other = newest(made(library)), newest(made(library))
-    must(name_address(one.capsule) == name_address(other.capsule), "they are at two addresses")
+check("P39", "MUST", "destructor", "a capsule that goes while an exception is raised keeps it",
+      lambda library: raises(ZeroDivisionError, lambda: (abi.request(made(library)), 1 / 0),
+                             "the exception is lost"))
+says("P40", "MUST", "static", "the names of capsules are static",
+     lambda library: (plain(library), plain(library)),
+     lambda two: name_address(two[0].capsule) == name_address(two[1].capsule),
+     "they are at two addresses")

@@ -29,7 +29,7 @@ endforeach()
 # The conformance kit for C, as sources: it is compiled with the library that it judges, by the same
 # compiler and under the same sanitizers, and is no part of a program that is shipped.
 file(GLOB _dlrs_kit RELATIVE "${PROJECT_SOURCE_DIR}/conform" CONFIGURE_DEPENDS
-  "${PROJECT_SOURCE_DIR}/conform/*.[ch]")
+  "${PROJECT_SOURCE_DIR}/conform/*.[ch]" "${PROJECT_SOURCE_DIR}/conform/*.cmake")
 foreach(_dlrs_file IN LISTS _dlrs_kit)
   configure_file("conform/${_dlrs_file}"
     "${DLPACK_RS_STAGE}/share/dlpack_rs/conform/${_dlrs_file}" COPYONLY)

@@ -107,8 +107,9 @@ def page():
         "| SHOULD | contradicts a recommendation, or what programs in use rely on |",
         "| ROBUST | mishandles input that no correct producer creates |",
         "",
-        "[Short programs](../tests/interop/reproducers) reproduce violations with only the framework",
-        "and NumPy.",
+        "Each MUST has [a report](../conformance/reports), ready to be filed; [short",
+        "programs](../tests/interop/reproducers) show further violations with only the framework and",
+        "NumPy.",
         "",
         "| system | version | date | passed | skipped | MUST | SHOULD | ROBUST | crashes |",
         "| --- | --- | --- | --: | --: | --: | --: | --: | --: |",
@@ -139,7 +140,7 @@ def main():
     names = sys.argv[1:]
     if names == ["--check"]:
         same = PAGE.read_text() == page()
-        print("" if same else "FAIL  docs/conformance.md is not made of docs/conformance\n", end="")
+        print("" if same else "FAIL  docs/conformance.md is not made of conformance/results\n", end="")
         return not same
     again = "--again" in names
     names = [name for name in names if name != "--again"] or [
