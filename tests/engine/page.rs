@@ -1,6 +1,6 @@
 //! Compares the worked copies and rules of docs/engine.md with the op that the library chooses for
 //! a copy.
-use dlpack_rs::cpu::{level, parts};
+use dlpack_rs::cpu::{level, outlet, parts};
 use dlpack_rs::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, Random};
@@ -126,4 +126,19 @@ fn rules() {
         }
     });
     assert_eq!(seen.len(), 5, "{seen:?}");
+}
+
+#[test]
+fn only_rows_that_fill_a_cache_line_are_streamed() {
+    ways(&[0], |what| {
+        for (bytes, how) in
+            [(17, ""), (63, ""), (64, " by non-temporal stores"), (65, " by non-temporal stores")]
+        {
+            let dims = vec![Dim { n: 2000, src: bytes + 5000, dst: bytes }];
+            let case = Case { item: Item::Bytes(bytes as usize), dims };
+            let plan = case.plan((64 << 20) as *const u8, (256 << 20) as *mut u8);
+            assert_eq!(parts(&plan, &SERIAL), (1, ["run"; 2]), "{what}: {bytes} bytes");
+            assert_eq!(outlet(&plan), how, "{what}: {bytes} bytes");
+        }
+    });
 }

@@ -84,7 +84,8 @@ pub fn outlet(plan: &Plan) -> &'static str {
     let (stage, streams) = match op(&nest) {
         Op::Transpose(_) => (reach.prefetch, reach.stream_scattered),
         Op::Shuffle(_) => (false, reach.stream_scattered),
-        Op::Run | Op::Fill => (false, reach.stream),
+        Op::Run => (false, op::run::streams(nest.bytes(), reach)),
+        Op::Fill => (false, reach.stream),
         Op::Scalar | Op::Bits => (false, false),
     };
     match (stage, streams) {
