@@ -1,6 +1,6 @@
 //! Compares the worked copies and rules of docs/engine.md with the op that the library chooses for
 //! a copy.
-use dlpack_rs::cpu::{level, parts};
+use dlpack_rs::cpu::{level, outlet, parts};
 use dlpack_rs::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, Random};
@@ -126,4 +126,48 @@ fn rules() {
         }
     });
     assert_eq!(seen.len(), 5, "{seen:?}");
+}
+
+#[test]
+fn only_rows_that_fill_a_cache_line_are_streamed() {
+    ways(&[0], |what| {
+        for (bytes, how) in
+            [(17, ""), (63, ""), (64, " by non-temporal stores"), (65, " by non-temporal stores")]
+        {
+            let dims = vec![Dim { n: 2000, src: bytes + 5000, dst: bytes }];
+            let case = Case { item: Item::Bytes(bytes as usize), dims };
+            let plan = case.plan((64 << 20) as *const u8, (256 << 20) as *mut u8);
+            assert_eq!(parts(&plan, &SERIAL), (1, ["run"; 2]), "{what}: {bytes} bytes");
+            assert_eq!(outlet(&plan), how, "{what}: {bytes} bytes");
+        }
+    });
+}
+
+/// Beyond L2 a transpose goes through the staging buffer where its source rows evict one another:
+/// here their lines are put into the sets of an L1 one by one.
+#[test]
+fn transposes_whose_rows_share_sets_are_staged() {
+    ways(&[NEVER], |what| {
+        let mut random = Random(0x57a6_ed00);
+        let mut seen = [0; 2];
+        for _ in 0..2_000 {
+            let stride = 64 * random.one_of(&[1, 2, 3, 4, 7, 8, 12, 16, 17, 24, 40, 64, 100]);
+            let n = random.one_of(&[17, 40, 63, 64, 65, 127, 128, 129, 1000]);
+            let mut sets = [0; 64];
+            (0..n.min(128)).for_each(|i| sets[(i * stride / 64 % 64) as usize] += 1);
+            let crowded = sets.iter().any(|&lines| lines > 8);
+            let dims = vec![
+                Dim { n: 1 << 20, src: n * stride + 64, dst: 64 * n },
+                Dim { n: 16, src: 4, dst: 4 * n },
+                Dim { n, src: stride, dst: 4 },
+            ];
+            let case = Case { item: Item::Bytes(4), dims };
+            let plan = case.plan((64 << 20) as *const u8, (256 << 20) as *mut u8);
+            assert_eq!(parts(&plan, &SERIAL).1, ["transpose"; 2], "{what}: {case:?}");
+            let staged = outlet(&plan) == " through a staging buffer";
+            assert_eq!(staged, crowded, "{what}: {case:?}");
+            seen[usize::from(crowded)] += 1;
+        }
+        assert!(seen.iter().all(|&times| times > 200), "{seen:?}");
+    });
 }

@@ -57,7 +57,7 @@ pub use program::{BYTES_MOST, GAP, Made, Period, Steps};
 pub use rows::{FILL_MOST, Fill, Rows, Writer};
 pub use shuffle::Program;
 pub use side::{SIDE_LOOPS, Side, Step};
-pub use space::{Lists, Space, Stage};
+pub use space::{BAND, Lists, Space, Stage};
 pub use transpose::{ELEMENT_MOST, How, LINES_MOST, Matrix};
 pub use vector::{LINE, Vector};
 

@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 use crate::vector::LINE;
 
 /// Source rows per band.
-pub(crate) const BAND: usize = 128;
+pub const BAND: usize = 128;
 /// Bytes of transposed rows in the stage: a line of columns, each with the carried bytes and a band
 /// of new ones, plus a line to avoid conflicts in L1's sets.
 pub(crate) const TRANSPOSED: usize = 256 * LINE;

@@ -82,9 +82,10 @@ pub fn outlet(plan: &Plan) -> &'static str {
     let nest = Nest::new(plan);
     let reach = policy::reach(nest.whole_bytes);
     let (stage, streams) = match op(&nest) {
-        Op::Transpose(_) => (reach.prefetch, reach.stream_scattered),
+        Op::Transpose(sides) => (transpose::stages(&sides, reach), reach.stream_scattered),
         Op::Shuffle(_) => (false, reach.stream_scattered),
-        Op::Run | Op::Fill => (false, reach.stream),
+        Op::Run => (false, op::run::streams(nest.bytes(), reach)),
+        Op::Fill => (false, reach.stream),
         Op::Scalar | Op::Bits => (false, false),
     };
     match (stage, streams) {

@@ -84,17 +84,17 @@ pub fn second() -> usize {
     Size::Second.of()
 }
 
-/// L2 of one core, in bytes.
+/// A cache of one core, in bytes.
 pub(super) struct Caches {
     /// Total size.
-    pub(super) second: usize,
+    pub(super) nbytes: usize,
     /// Size of one way.
     pub(super) way: usize,
 }
 
 /// L2.
 pub(super) fn caches() -> Caches {
-    Caches { second: Size::Second.of(), way: Size::Way.of() }
+    Caches { nbytes: Size::Second.of(), way: Size::Way.of() }
 }
 
 /// Replaces sizes, for tests and measurements: outputs of at least `stream` bytes use non-temporal

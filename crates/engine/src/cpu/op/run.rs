@@ -1,5 +1,5 @@
 //! Runs that are dense on both sides: contiguous copies, slices, rows, moved axes.
-use dlpack_kernels::Rows;
+use dlpack_kernels::{LINE, Rows};
 
 use super::super::level::kernels;
 use super::super::policy::Reach;
@@ -9,6 +9,12 @@ use crate::nest::{Nest, only};
 /// memory, few enough to stay in L1.
 const AHEAD: usize = 2048;
 
+/// Whether runs of so many bytes are written by non-temporal stores: no line lies within a shorter
+/// one, so each would be put together in a buffer.
+pub(crate) fn streams(bytes: usize, reach: Reach) -> bool {
+    reach.stream && bytes >= LINE
+}
+
 /// Copies a nest of runs of 16 bytes or more.
 ///
 /// # Safety
@@ -17,7 +23,8 @@ pub(crate) unsafe fn copy(nest: &Nest, reach: Reach) {
     let kernels = kernels();
     let (outer, inner) = (nest.inner(1), nest.inner(0));
     let bytes = nest.bytes();
-    if nest.is_empty() && (!reach.stream || bytes < 64) {
+    let stream = streams(bytes, reach);
+    if nest.is_empty() && !stream {
         // SAFETY: the nest is one run: `bytes` bytes are readable and writable, without overlap.
         return unsafe { core::ptr::copy_nonoverlapping(nest.src, nest.dst, bytes) };
     }
@@ -31,7 +38,7 @@ pub(crate) unsafe fn copy(nest: &Nest, reach: Reach) {
         n: [outer.n, inner.n],
         by_src: [outer.src, inner.src],
         by_dst: [outer.dst, inner.dst],
-        stream: reach.stream,
+        stream,
         ahead,
     };
     let last = nest.len().wrapping_sub(1);

@@ -14,7 +14,7 @@ use super::scalar;
 use crate::nest::{Loop, Nest, Set, only};
 
 /// Loads for one line beyond which items are copied one by one as fast.
-const LOADS_PER_LINE: usize = 6;
+pub(crate) const LOADS_PER_LINE: usize = 6;
 
 /// The loops of a program.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ impl Shape {
             let one = dense(taken, shape.period)?;
             let wider = shape.period.saturating_mul(one.n);
             let more = taken < shape.inside.len()
-                && wider <= 6 * LINE
+                && wider <= LOADS_PER_LINE * LINE
                 && one.dst == shape.period as isize
                 && dense(taken + 1, wider).is_some();
             shape.set |= only(nest.len() - 1 - taken);

@@ -1,10 +1,13 @@
 //! Transposes: the destination is dense in the innermost loop, the source in another.
 use core::mem::MaybeUninit;
 
-use dlpack_kernels::{ELEMENT_MOST, How, LINE, LINES_MOST, Matrix, SIDE_LOOPS, Side, Space, Step};
+use dlpack_kernels::{
+    BAND, ELEMENT_MOST, How, LINE, LINES_MOST, Matrix, SIDE_LOOPS, Side, Space, Step,
+};
 
 use super::super::level::kernels;
 use super::super::policy::{self, Caches, Reach};
+use super::shuffle::LOADS_PER_LINE;
 use crate::nest::{Loop, Nest, Set, only};
 
 /// Minimum bytes of both sides of a matrix: a tile's.
@@ -24,8 +27,12 @@ pub(crate) struct Sides {
     item: usize,
 }
 
-/// Bytes of matrices that a shuffle program turns as fast.
-const SMALL: usize = 6 * LINE;
+/// Bytes of matrices of which no line of the destination needs more loads than a shuffle program
+/// has.
+const SMALL: usize = LOADS_PER_LINE * LINE;
+
+/// L1: one way is a page, so that its sets are known before the address is translated.
+const FIRST: Caches = Caches { nbytes: 8 * 4096, way: 4096 };
 
 /// A side while its loops are found.
 struct Found {
@@ -106,16 +113,35 @@ impl Sides {
     }
 }
 
-/// Cache lines of destination rows at a time, two at least: their source rows must fit into the
-/// sets of L2 that they share, or lines are evicted before they are used.
-fn lines(rows: &Side, item: usize) -> usize {
-    let Caches { second, way } = policy::caches();
+/// How many rows the sets of a cache hold a line of, all at once: rows a large power of two apart
+/// share sets.
+fn held(rows: &Side, Caches { nbytes, way }: Caches) -> usize {
     let sets = rows.loops.iter().fold(1usize, |sets, step| {
         let apart = 1usize << step.by.trailing_zeros().min(usize::BITS - 1);
         let places = way.checked_div(apart.max(LINE).min(way.max(LINE))).unwrap_or(1);
         sets.saturating_mul(step.n.min(places))
     });
-    (sets.saturating_mul(second.checked_div(way).unwrap_or(1) * item) / LINE).clamp(2, LINES_MOST)
+    sets.saturating_mul(nbytes.checked_div(way).unwrap_or(1))
+}
+
+/// Cache lines of destination rows at a time, two at least: L2 must hold their source rows, or
+/// lines are evicted before they are used.
+fn lines(rows: &Side, item: usize) -> usize {
+    (held(rows, policy::caches()).saturating_mul(item) / LINE).clamp(2, LINES_MOST)
+}
+
+/// Whether an item has a size that no register fits: it is widened in the stage alone, whose rows
+/// have room.
+fn odd(item: usize) -> bool {
+    matches!(item, 3 | 5..=7)
+}
+
+/// Whether a transpose goes through the stage: always beyond the last cache; and beyond L2, if L1
+/// does not hold the source rows of a band, or the items are odd.
+pub(crate) fn stages(sides: &Sides, reach: Reach) -> bool {
+    let Sides { rows, item, .. } = sides;
+    let crowded = || held(rows, FIRST) < rows.rows().min(BAND);
+    reach.stream_scattered || reach.prefetch && (odd(*item) || crowded())
 }
 
 /// Copies a nest whose sides are `sides`.
@@ -151,14 +177,11 @@ unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let (kernels, item) = (kernels(), nest.bytes());
     // The innermost of the other loops: consecutive matrices.
     let next = (0..nest.len()).rev().find(|&j| sides.set & only(j) == 0);
-    // Elements that no register's size fits are widened in the stage alone, whose rows have room.
-    let odd = reach.prefetch && matches!(item, 3 | 5..=7);
+    let odd = reach.prefetch && odd(item);
     let how = How {
         stream: reach.stream_scattered || odd,
         lines: lines(&sides.rows, item),
-        stage: odd
-            || reach.stream_scattered
-            || reach.prefetch && sides.rows.loops[0].by % 1024 == 0,
+        stage: stages(sides, reach),
         matrices: next.map_or(1, |j| nest.at(j).n),
         next: next.map_or([0; 2], |j| [nest.at(j).src, nest.at(j).dst]),
     };
