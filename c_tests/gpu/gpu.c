@@ -433,7 +433,7 @@ static void count(const gpu_row *row, char *said, int status) {
 
 static void child(const gpu_row *row, int out) {
   const char *limit = getenv("GPU_ROW_SECONDS");
-  alarm(limit ? (unsigned)atoi(limit) : 120);
+  alarm(limit ? (unsigned)atoi(limit) : 400);
   dup2(out, 1);
   close(out);
   t_context = row->id;
