@@ -672,7 +672,15 @@ class Property(type):
 class Nothing(type):
     def __getattr__(cls, name):
         raise AttributeError(name)
-for meta, expected in [(Meta, RuntimeError), (Property, None), (Nothing, None), (type, None)]:
+class All(type):
+    def __getattribute__(cls, name):
+        return Meta.__getattr__(cls, name)
+class Derived(Meta):
+    pass
+class Plain(type):
+    pass
+for meta, expected in [(Meta, RuntimeError), (Property, None), (Nothing, None), (type, None),
+                       (All, RuntimeError), (Derived, RuntimeError), (Plain, None)]:
     class Producer(metaclass=meta):
         def __dlpack__(self, **keywords):
             return source.__dlpack__(**keywords)

@@ -119,8 +119,7 @@ static NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCH
 pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) -> Result<Owned> {
     // SAFETY: `name` is a text that ends with NUL. Mostly the first byte tells.
     let own = unsafe {
-        matches!(name.read() as u8, b'd' | b'u')
-            && NAMES.iter().any(|known| same(name, known.as_ptr()))
+        matches!(name.read() as u8, b'd' | b'u') && NAMES.contains(&CStr::from_ptr(name))
     };
     if own {
         return Err(Error::new(DLRS_BAD_ARG)
@@ -224,28 +223,11 @@ unsafe fn inside<T>(python: Python, capsule: Object, name: *const c_char) -> Opt
     unsafe {
         let capsule = capsule.as_ptr();
         let found = python.PyCapsule_GetName(capsule);
-        // Mostly it is our own text: the addresses are compared before the contents.
-        if found != name && (found.is_null() || !same(found, name)) {
+        // Of our own capsules it is our own text: the addresses are compared before the contents.
+        if found != name && python.PyCapsule_IsValid(capsule, name) == 0 {
             return None;
         }
         NonNull::new(python.PyCapsule_GetPointer(capsule, found).cast())
-    }
-}
-
-/// Whether two texts are the same; decided at the first byte that differs.
-///
-/// # Safety
-/// Both end with NUL.
-#[inline]
-unsafe fn same(a: *const c_char, b: *const c_char) -> bool {
-    let mut place = 0;
-    loop {
-        // SAFETY: both went on so far.
-        let (a, b) = unsafe { (a.add(place).read(), b.add(place).read()) };
-        if a != b || a == 0 {
-            return a == b;
-        }
-        place += 1;
     }
 }
 

@@ -149,6 +149,9 @@ pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// `_PyType_Lookup`.
+type LookUp = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
+
 impl Python {
     /// An attribute; `None` when the object has none of that name.
     pub fn attribute(self, object: Object, name: Object) -> Result<Option<Owned>> {
@@ -185,18 +188,40 @@ impl Python {
     /// An attribute of an object's type, as `getattr(type, name)` finds it. Most types do not have
     /// the one that is asked for: so an exception, made and thrown away, would cost more than all
     /// the rest. Python 3.13 has a function for that. The older ones, which will not change any
-    /// more, have `_PyType_Lookup`, which knows nothing of attributes that a metaclass gives.
+    /// more, have `_PyType_Lookup`, which knows nothing of attributes that a metaclass gives: that
+    /// is asked in the same way, unless it looks attributes up itself.
     #[inline]
     pub fn attribute_of_type(self, kind: Object, name: Object) -> Result<Option<Owned>> {
         // SAFETY: live objects.
         unsafe {
             if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
-                && type_of(kind.as_ptr()) == self.PyType_Type()
                 && look_up(kind.as_ptr(), name.as_ptr()).is_null()
+                && (type_of(kind.as_ptr()) == self.PyType_Type()
+                    || self.gives_nothing(look_up, type_of(kind.as_ptr()), name)?)
             {
                 return Ok(None);
             }
             self.attribute(kind, name)
+        }
+    }
+
+    /// Whether a metaclass gives its types no attribute of a name.
+    ///
+    /// # Safety
+    /// `meta` is live, and `look_up` is `_PyType_Lookup`.
+    #[inline(never)]
+    unsafe fn gives_nothing(
+        self,
+        look_up: LookUp,
+        meta: *mut PyObject,
+        name: Object,
+    ) -> Result<bool> {
+        let [more, all] = [text(self, c"__getattr__")?, text(self, c"__getattribute__")?];
+        let (more, all, usual) = (more.as_ptr(), all.as_ptr(), self.PyType_Type());
+        // SAFETY: live types and texts; what is found is compared only.
+        unsafe {
+            let plain = look_up(meta, more).is_null() && look_up(meta, all) == look_up(usual, all);
+            Ok(plain && look_up(meta, name.as_ptr()).is_null())
         }
     }
 
