@@ -344,7 +344,9 @@ static void in_child(user *of, void *workers) {
     copies(of, 300, 32);
     dlrs_workers_free(own);
     dlrs_workers_free(workers);
-    _exit(of->wrong == 0 ? 0 : 3);
+    status = of->wrong == 0 ? 0 : 3;
+    ends_user(of);
+    _exit(status);
   }
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   EQUAL(status, 0);
