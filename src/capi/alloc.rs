@@ -3,7 +3,7 @@
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null;
 
-use super::arg::{self, Live, Out, live, n_values, optional, result, values};
+use super::arg::{self, Live, Out, live, n_values, optional, result, start, values};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
@@ -195,13 +195,14 @@ pub unsafe extern "C" fn dlrs_tensor_new(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = (optional(live(options, Arg::options)), result(out, Arg::out));
+    let shape_given = optional(live(shape, Arg::shape));
+    let pointers = (shape_given, optional(live(options, Arg::options)), result(out, Arg::out));
     // SAFETY: shape is NULL or holds ndim values; options and error are NULL or live, and so is
     // what options have; out is NULL or a writable variable.
     unsafe {
-        run("dlrs_tensor_new", error, pointers, |(options, out)| {
+        run("dlrs_tensor_new", error, pointers, |(extents, options, out)| {
             let mut room = Array::new();
-            let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room)?;
+            let shape = values(start(extents), ndim, [Arg::shape, Arg::ndim], &mut room)?;
             let args = [Arg::shape, Arg::dtype, Arg::device];
             let asked = Prototype { shape, strides: null(), like: false, dtype, device, args };
             if options.is_none()

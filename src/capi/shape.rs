@@ -1,6 +1,6 @@
 //! Shapes and strides.
 
-use super::arg::{Buffer, Live, buffer, live, n_values, optional, values};
+use super::arg::{Buffer, Live, buffer, live, n_values, optional, start, values};
 use super::error::{dlrs_error, dlrs_status, run, run_usual};
 use crate::array::Array;
 use crate::error::{Arg, Error, Of, Result, Status::*};
@@ -28,13 +28,14 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let pointers = (buffer(strides, ndim.max(0) as usize, Arg::strides),);
+    let strides = buffer(strides, ndim.max(0) as usize, Arg::strides);
+    let pointers = (optional(live(shape, Arg::shape)), strides);
     // SAFETY: shape is NULL or holds ndim values, strides is NULL or has room for as many, error is
     // NULL or live, by the preface.
     unsafe {
-        run("dlrs_compact_strides", error, pointers, |(strides,)| {
+        run("dlrs_compact_strides", error, pointers, |(extents, strides)| {
             let mut room = Array::new();
-            let shape = values(shape, ndim, [Arg::shape, Arg::ndim], &mut room)?;
+            let shape = values(start(extents), ndim, [Arg::shape, Arg::ndim], &mut room)?;
             let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
                 let error = Error::new(DLRS_BAD_ARG).detail("is no such order\0Give 'C' or 'F'.");
                 return Err(error.of(Arg::order).value(order.into()));

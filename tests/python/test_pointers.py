@@ -12,7 +12,7 @@ from dlpack_rs.abi import _declarations as header
 # The bytes behind every pointer: no struct of ours, and no struct size, is valid.
 BAD = 0x09
 OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_options",
-                  "dlrs_print_options", "dlrs_py_import_options",
+                  "dlrs_print_options", "dlrs_py_import_options", "dlrs_workers_options",
                   "dlrs_py_error_options", "c_ulong", "c_size_t")
 # Others that may be NULL, by index. An array of extents is required where its count is nonzero.
 OPTIONAL = {

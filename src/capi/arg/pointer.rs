@@ -1,6 +1,6 @@
 //! One pointer of the caller's: before it is judged, and what it becomes.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null, null_mut};
 
 use crate::abi::{DLManagedTensor, DLManagedTensorVersioned, DLTensor};
 use crate::error::{Arg, Error, Result, Status::*};
@@ -55,6 +55,12 @@ impl<T> Live<T> {
     pub fn as_ptr(self) -> *mut T {
         self.0.as_ptr()
     }
+}
+
+/// Where an optional array begins; NULL for none.
+#[inline(always)]
+pub fn start<T>(array: Option<Live<T>>) -> *const T {
+    array.map_or(null(), |first| first.as_ptr())
 }
 
 impl Live<DLTensor> {
