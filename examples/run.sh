@@ -27,7 +27,7 @@ for source in examples/c/*.c examples/cpp/*.cpp; do
     [ -z "$file" ] || [ -e "$file" ] || missing="$missing $package"
   done < <(sed -n 's/^ \* Needs: //p' "$source")
   # shellcheck disable=SC2086 # arguments of the linker
-  [ -z "$also" ] || gcc -shared -nostdlib -o /dev/null $also 2>/dev/null ||
+  [ -z "$also" ] || gcc -shared -nostdlib $also -o /dev/null -xc /dev/null 2>/dev/null ||
     missing="$missing (for $also)"
   if [ -n "$missing" ]; then
     echo "$source: not run, because these packages are not installed:$missing"

@@ -40,7 +40,8 @@ fn main() {
     let hold = function(&all, "pub fn hold_usual(&self) -> bool");
     let counts = format!("{leave}\nimpl Block {{ {hold} }}\n");
     let jobs = fs::read_to_string("../../crates/core/src/platform/jobs.rs").unwrap();
-    let jobs: String = jobs.lines().filter(|line| !line.starts_with("//!")).map(|l| format!("{l}\n")).collect();
+    let jobs: String =
+        jobs.lines().filter(|line| !line.starts_with("//!")).map(|l| format!("{l}\n")).collect();
     let (mut made, out) = ([counts, jobs], env::var("OUT_DIR").unwrap());
     if let Ok(plant) = env::var("PLANT") {
         let (old, new) = plant.split_once("=>").unwrap();
