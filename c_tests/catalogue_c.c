@@ -332,7 +332,7 @@ static void c20(void) {
 
 const c_row c_rows_c[] = {
     {"C01", "NULL is refused, and so is the input as the place of the result", c01},
-    {"C02", "a struct of another major version is refused, and still released", c02},
+    {"C02", "a struct of another major version is refused, and released", c02},
     {"C03", "a legacy struct without a deleter is converted", c03},
     {"C04", "a versioned struct without a deleter is converted", c03},
     {"C05", "read-only data is refused, dropped or copied, as the policy says", c05},
@@ -345,7 +345,7 @@ const c_row c_rows_c[] = {
     {"C12", "no dimensions have no arrays", c11},
     {"C13", "a deleter may free its context, or the struct itself", c13},
     {"C14", "what was taken is NULL, and refused the next time", c14},
-    {"C16", "a conversion checks the struct level, an import the level asked for", c16},
+    {"C16", "a conversion checks the struct level, an import that of its options", c16},
     {"C19", "a struct of the other kind is refused where its misread members are implausible", c19},
     {"C20", "data of a device is not read", c20},
     {NULL, NULL, NULL},

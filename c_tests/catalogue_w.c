@@ -328,7 +328,7 @@ const c_row c_rows_w[] = {
     {"W04", "an alignment of 0 is 256; one that is no power of two is refused", w04},
     {"W05", "data of every size is aligned and all its own", w05},
     {"W06", "no elements have no data; no dimensions have one element", w06},
-    {"W07", "a dtype or device that is wrong is refused before memory is asked for", w07},
+    {"W07", "a dtype or device that is wrong is refused before anything is allocated", w07},
     {"W08", "allocation takes only the padding flag", w08},
     {"W09", "memory without a deleter is borrowed", w09},
     {"W10", "a wrap that fails does not free the memory", w10},

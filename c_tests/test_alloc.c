@@ -181,7 +181,7 @@ static void starved(void) {
   EQUAL(nbytes - t_error.value, 4 * (int64_t)sizeof(int64_t)); /* extents and strides */
 }
 
-/* Arrays are copied; data of no elements is NULL, and its memory still released. */
+/* Arrays are copied; where there are no elements data is NULL, and the memory is released. */
 static void wraps(void) {
   t_tensor good;
   DLTensor *bare = &good.managed.dl_tensor;

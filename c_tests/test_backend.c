@@ -546,7 +546,7 @@ static void driver_paths(void) {
   WORKS(dlrs_driver_path_set(kDLROCM, NULL, ERR));
 }
 
-/* NULL is refused before a backend is asked: test_device.c. */
+/* That NULL is refused before a backend is called: test_device.c. */
 static void refusals(void) {
   void *out = NULL;
   REJECTS(BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(EXT, 4, 3, NULL, &out, ERR));

@@ -335,7 +335,7 @@ static void in_child(user *of, void *workers) {
     void *own;
     job mine;
     memset(&mine, 0, sizeof mine);
-    alarm(120); /* a child that waits for its parent's workers ends so */
+    alarm(400); /* a child that waits for its parent's workers ends so */
     if (dlrs_workers_run(workers, 4, runs_nothing, NULL) == 0) _exit(1);
     copies(of, 300, 32);
     own = workers_of(2);

@@ -4,6 +4,7 @@
     faults.py [--shipped] [--check | --part] [--again] [--but STEP] [--sample N] [--report]
               [WORD...]
     faults.py --plant TREE SENTENCE
+    faults.py --places
 
 tests/faults/faults.txt has the faults, each a sentence and the lines that it changes, which have to
 be in the crate exactly once. Each is planted in a copy of the committed files and built; one that
@@ -17,7 +18,8 @@ match. What these do not find is "open". The library is built without link-time 
 steps that judge the file are left out, but with --shipped. Faults that have another result than
 "open" are left out without --again; --sample draws N of all at random, the same ones each time. The
 results are kept in tests/faults/results.txt; --report prints the rates of all of them, and runs
-nothing; --plant only plants one, in TREE, and prints the file. The last line is `N passed, N
+nothing; --plant only plants one, in TREE, and prints the file; --places only looks whether each can
+be planted here (tests/lint.sh). The last line is `N passed, N
 failed`: found, and missed by all of `make test`.
 """
 
@@ -170,9 +172,17 @@ def report(known, listed):
     return every["missed"]
 
 
+def misplaced(listed, tree):
+    """What cannot be planted in a tree, or None."""
+    bad = [places for fault in listed if isinstance(places := fault.places(tree), str)]
+    if bad or len({fault.sentence for fault in listed}) < len(listed):
+        return "\n".join(["these cannot be planted, or are there twice:", *bad])
+    return None
+
+
 def main():
     parse = argparse.ArgumentParser(usage=__doc__)
-    for name in ("shipped", "check", "part", "again", "report"):
+    for name in ("shipped", "check", "part", "again", "report", "places"):
         parse.add_argument(f"--{name}", action="store_true")
     parse.add_argument("--plant", type=Path)
     parse.add_argument("--sample", type=int)
@@ -182,6 +192,8 @@ def main():
     known, listed = results(), faults()
     if asked.report:
         sys.exit(report(known, listed) > 0)
+    if asked.places:
+        sys.exit(misplaced(listed, ROOT))
     if asked.plant:
         fault = next(fault for fault in listed if fault.sentence == " ".join(asked.words))
         print(*fault.plant(asked.plant))
@@ -196,9 +208,8 @@ def main():
     clean = "git checkout -q . && git clean -qfd"
     if run(f"git fetch -q && git checkout -q --detach {commit('HEAD')} && {clean}")[0]:
         sys.exit(f"{TREE}: cannot check out the commit")
-    bad = [places for fault in listed if isinstance(places := fault.places(TREE), str)]
-    if bad or len({fault.sentence for fault in listed}) < len(listed):
-        sys.exit("\n".join(["these cannot be planted, or are there twice:", *bad]))
+    if bad := misplaced(listed, TREE):
+        sys.exit(bad)
     environment = {**os.environ, **({} if asked.shipped else FAST)}
     # One environment of Python for all; and what a compiler made once of an unchanged file.
     environment.setdefault("VENV", str(ROOT / "target/venv"))

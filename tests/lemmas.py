@@ -8,8 +8,7 @@ moved, which z3 has to refute. The last line is `lemmas: N passed, N failed`.
 import sys
 from pathlib import Path
 
-from z3 import (And, BitVec, BitVecVal, Extract, If, Implies, Ints, LShR, Not, SignExt, Solver, sat,
-                unsat)
+from z3 import And, BitVec, BitVecVal, If, Implies, Ints, LShR, Not, Solver, sat, unsat
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN, THREADS = "crates/engine/src/plan.rs", "crates/engine/src/cpu/threads.rs"
@@ -43,15 +42,6 @@ def each_index_of_a_merged_dimension_is_one_of_the_two(control):
     end = outer * inner + (1 if control else 0)
     return Implies(And(inner >= 1, 0 <= k, k < end),
                    And(0 <= i, i < outer, 0 <= j, j < inner, i * inner + j == k))
-
-
-@lemma(PLAN, "inner.n.checked_mul(inner.src)?, inner.n.checked_mul(inner.dst)?")
-def a_checked_product_of_words_is_that_of_integers(control):
-    a, b = BitVec("a", 64), BitVec("b", 64)
-    wide = SignExt(64, a) * SignExt(64, b)
-    fits = True if control else wide == SignExt(64, Extract(63, 0, wide))
-    small = And(-2**31 <= a, a < 2**31) # of which z3 multiplies any quickly
-    return Implies(And(small, fits), SignExt(64, a * b) == wide)
 
 
 @lemma(PLAN, "Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() }")

@@ -89,6 +89,7 @@ if command -v shellcheck >/dev/null; then
 else
   absent shellcheck shellcheck
 fi
+row "planted faults have their places" python3 -B tests/faults.py --places
 workflows() {
   local bin
   bin=$(dirname "$(examples/python/venv.sh tests/requirements-lint.txt)") &&

@@ -326,7 +326,7 @@ static void again(const char *path, char **arguments) {
     dup2(ends[1], 1);
     close(ends[0]);
     setenv("LD_LIBRARY_PATH", path, 1);
-    alarm(120);
+    alarm(400);
     execv("/proc/self/exe", arguments);
     _exit(1);
   }

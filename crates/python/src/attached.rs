@@ -118,8 +118,8 @@ impl Python {
     }
 
     /// Whether a thread of Python 3.9 to 3.11, whose state is `own`, runs a subinterpreter, whose
-    /// state is `current`: `PyGILState_Check` says yes to everyone once there was one. Whether
-    /// another thread runs it just now cannot be told.
+    /// state is `current`: once there was one, `PyGILState_Check` always returns 1. Nothing shows
+    /// whether another thread runs it at the moment.
     #[cold]
     fn runs_another(self, own: *mut c_void, current: *mut c_void) -> bool {
         // SAFETY: it reads a member of a state. One that is NULL has none: Python has not met the

@@ -186,10 +186,10 @@ impl Python {
     }
 
     /// An attribute of an object's type, as `getattr(type, name)` finds it. Most types do not have
-    /// the one that is asked for: so an exception, made and thrown away, would cost more than all
-    /// the rest. Python 3.13 has a function for that. The older ones, which will not change any
-    /// more, have `_PyType_Lookup`, which knows nothing of attributes that a metaclass gives: that
-    /// is asked in the same way, unless it looks attributes up itself.
+    /// this one: an exception, made and thrown away, would cost more than all the rest. Python 3.13
+    /// has a function for that. The older ones, which will not change any more, have
+    /// `_PyType_Lookup`, which does not see attributes that a metaclass gives: a second call of it
+    /// looks in the metaclass, unless that has a `__getattr__` or `__getattribute__` of its own.
     #[inline]
     pub fn attribute_of_type(self, kind: Object, name: Object) -> Result<Option<Owned>> {
         // SAFETY: live objects.

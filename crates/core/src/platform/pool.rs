@@ -25,7 +25,7 @@ pub struct Pool {
 
 impl Pool {
     /// `threads` threads with the caller's, at most [`WORKERS_MOST`], who wait for work busily for
-    /// `spin_us` before they sleep. 0 of either: as is usual.
+    /// `spin_us` before they sleep. 0 threads: one for each processor; 0 microseconds: [`SPIN_US`].
     pub fn new(threads: usize, spin_us: u64) -> Result<NonNull<Pool>> {
         let threads = match threads {
             0 => os::processors().min(DECIDED_MOST),

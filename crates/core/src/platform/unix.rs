@@ -19,8 +19,7 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(memory.cast())
 }
 
-/// From where on huge pages are asked for, which take half the time to write; NumPy asks from
-/// 4 MiB on, too.
+/// The size from which memory gets huge pages, which take half the time to write; as in NumPy.
 const HUGE: usize = 4 << 20;
 
 /// Asks for huge pages for fresh memory.
