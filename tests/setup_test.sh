@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/setup.sh on simulated machines: PATH is one folder, with an apt-get, a sudo and an id that
-# record their arguments. Ends with `setup: N passed, N failed`.
+# record their arguments. Then tests/steps.py. Ends with `setup: N passed, N failed`.
 set -u
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
@@ -129,6 +129,14 @@ all_in_a_line() { # without root, with what is optional
   no setup ASKS=1 SETUP=all -- test
   says 'sudo apt-get install .*gcc .*shellcheck'
 }
+no_step_lost() { # the runner in a tree of its own: its logs are there
+  mkdir -p "$work/tree/tests"
+  cp tests/steps.py "$work/tree/tests/"
+  local steps=() k
+  for k in {1..40}; do steps+=("echo $k passed"); done
+  STEP_JOBS=4 python3 "$work/tree/tests/steps.py" "${steps[@]}" >"$work/said" 2>&1
+  says '^820 passed, 0 failed'
+}
 row "nothing is missing: nothing is said" nothing_missing
 row "all that is missing, at once" all_at_once
 row "a Rust that is too old is named" too_old
@@ -139,5 +147,6 @@ row "what tests can do without: named, or SETUP=all" wider
 row "a demo shows what it can" demo_alone
 row "no package has a new Rust: rustup is named, the rest installed" no_new_rust
 row "SETUP=all without root: one line with the optional packages" all_in_a_line
+row "of steps that end at the same time none is lost" no_step_lost
 echo "setup: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -68,11 +68,12 @@ class Step:
         environment = {**os.environ, "STEP_ID": f"{os.getpid()}.{self.number}"}
         with self.log.open("wb") as log:
             out = subprocess.PIPE if shown else log
-            child = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-                                     stdout=out, stderr=subprocess.STDOUT)
-        self.pid, self.tee = child.pid, None
+            # Kept: what subprocess has of a forgotten child, it waits for itself.
+            self.child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out,
+                                          stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+        self.tee = None
         if shown:
-            self.tee = threading.Thread(target=self.show, args=(child.stdout,))
+            self.tee = threading.Thread(target=self.show, args=(self.child.stdout,))
             self.tee.start()
 
     def show(self, pipe):
@@ -87,7 +88,7 @@ class Step:
         """Counts what it said."""
         self.seconds = time.monotonic() - self.began
         self.processors = usage.ru_utime + usage.ru_stime
-        code = os.waitstatus_to_exitcode(status)
+        code = self.child.returncode = os.waitstatus_to_exitcode(status)
         overdue = code in (124, 137, -9)
         if overdue:
             end_processes(f"{os.getpid()}.{self.number}")
@@ -190,7 +191,7 @@ def run(steps, jobs, past):
                 step = waiting.pop(0)
                 say(f"step {step.number} of {len(steps)} begins: {step.command}")
                 step.start(jobs == 1)
-                running[step.pid] = step
+                running[step.child.pid] = step
             process, status, usage = os.wait4(-1, os.WNOHANG)
             if process in running:
                 step = running.pop(process)
