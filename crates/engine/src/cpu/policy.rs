@@ -155,13 +155,17 @@ impl Told {
     /// Defaults, where the machine reports nothing or an impossible value.
     const USUAL: Told = Told { second: 512 << 10, ways: 8, last: 8 << 20 };
 
+    /// The last-level cache that one core can count on: a larger one is a whole server's, and a
+    /// virtual machine reports it whatever its share.
+    const LAST_MOST: usize = 32 << 20;
+
     fn read() -> Told {
         let Told { second, ways, last } = Told::asked();
         let second =
             if (64 << 10..=64 << 20).contains(&second) { second } else { Self::USUAL.second };
         let ways = if (1..=64).contains(&ways) { ways } else { Self::USUAL.ways };
         // A processor without L3 reports none.
-        let last = if last <= 1 << 30 { last.max(second) } else { Self::USUAL.last };
+        let last = last.clamp(second, Self::LAST_MOST.max(second));
         Told { second, ways, last }
     }
 
