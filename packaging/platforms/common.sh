@@ -7,31 +7,7 @@ target_dir=${CARGO_TARGET_DIR:-$root/target}
 tests=${DLRS_C_TESTS:-$root/c_tests}
 export CARGO_TARGET_DIR=$target_dir
 
-passed=0 failed=0
-# row NAME COMMAND...: one line; a failed command's output comes before it. The counts of a command
-# that prints "N passed, M failed" are in its line. Sets $worked to `true` or `false`: where a row
-# is a condition, in `row ... || return`, bash would continue after a failed line of the command.
-row() {
-  local name=$1 start=$SECONDS log count; shift
-  log=$(mktemp)
-  (set -e; "$@") >"$log" 2>&1
-  local status=$?
-  count=$(grep -aoE '[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
-  if [ $status -eq 0 ]; then
-    passed=$((passed + 1)) worked=true
-    echo "pass  $name${count:+: $count} ($((SECONDS - start)) s)"
-  else
-    # shellcheck disable=SC2034 # by those that source this
-    failed=$((failed + 1)) worked=false
-    tail -n 30 "$log"
-    echo "FAIL  $name${count:+: $count} (status $status)"
-  fi
-  rm -f "$log"
-}
-totals() {
-  echo "$1: $passed passed, $failed failed"
-  [ $failed -eq 0 ] && [ $passed -gt 0 ]
-}
+. tests/lib/rows.sh
 
 # need TOOL:PACKAGE...: exits with the packages to install when a tool is missing.
 need() {
