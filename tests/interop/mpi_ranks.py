@@ -19,15 +19,9 @@ from ours import Made, capsules, dtype_of, of_array  # noqa: E402
 
 COMM = MPI.COMM_WORLD
 DATA = MATRIX.tobytes()
-LAYOUTS = {
-    "import": {"shape": (4, 6)},
-    "import transposed": {"shape": (6, 4), "strides": (1, 6)},
-    "import reversed": {"shape": (4, 6), "strides": (-6, 1), "first": 72},
-    "import gapped": {"shape": (4, 3), "strides": (6, 2)},
-    "import byte_offset": {"shape": (4, 6), "strides": (6, 1), "byte_offset": 256},
-    "import unaligned": {"shape": (4, 6), "strides": (6, 1), "misaligned": 4},
-    "import read-only": {"shape": (4, 6), "read_only": True},
-}
+SENT = ("transposed", "reversed", "gapped", "byte_offset", "unaligned")
+LAYOUTS = {"import": {"shape": (4, 6)}, "import read-only": {"shape": (4, 6), "read_only": True},
+           **{f"import {name}": checks.LAYOUTS[f"import {name}"][1] for name in SENT}}
 
 
 def exchange(sent, received):
