@@ -15,7 +15,7 @@ from mpi4py import MPI  # noqa: E402
 
 import checks  # noqa: E402
 from checks import DTYPES, MATRIX  # noqa: E402
-from ours import Made, capsules, dtype_of, of_array  # noqa: E402
+from ours import Made, dtype_of, of_array  # noqa: E402
 
 COMM = MPI.COMM_WORLD
 DATA = MATRIX.tobytes()
@@ -104,7 +104,6 @@ def many():
     for _ in range(100):
         COMM.Bcast(made.tensor)
     gc.collect()
-    capsules.sweep()
     if made.times_freed() != 0:
         return "WRONG freed while we hold it"
     late = freed_once(made)
