@@ -22,7 +22,7 @@ unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH PYTHONSAFEPATH
 .PHONY: help setup build install install-build uninstall packages release demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants faults trust wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
-	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
+	test-windows test-cross test-cuda test-rocm bench-cuda bench-rocm bench size fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -165,7 +165,7 @@ mutants: setup  ## change the core in one place at a time: do tests notice? MUTA
 
 TRUST =
 trust: build  ## run all that docs/reliability.md says and can be run here; TRUST=sanitize: some of it
-	docs/reliability.py --run $(TRUST)
+	docs/reliability.py $(TRUST)
 
 FAULTS =
 faults: setup  ## plant one fault at a time: which step finds it? FAULTS="--part crates/gpu" (hours)
@@ -203,20 +203,17 @@ test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/
 test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
 	c_tests/gpu/device.sh rocm test
 
-bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL; docs/benchmarks-gpu.md
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL (docs/benchmarks-gpu.md)
 	c_tests/gpu/device.sh cuda bench $(BENCH)
 
-bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy; docs/benchmarks-gpu.md
+bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy (docs/benchmarks-gpu.md)
 	c_tests/gpu/device.sh rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)
 	packaging/platforms/cross.sh
 
-test-avx512: setup  ## the engine on an emulated AVX-512 processor (docs/testing.md)
-	tests/avx512/run.sh
-
-size: build  ## what the bytes of the library are; writes docs/size.md
-	$(PYTHON) -B tests/size.py $(LIB)/libdlpack_rs.so --write docs/size.md
+size: build  ## what the bytes of the library are (docs/size.md)
+	$(PYTHON) -B tests/size.py $(LIB)/libdlpack_rs.so
 
 bench: build  ## speed next to memcpy, NumPy, torch: docs/benchmarks.md; BENCH="--base dd98b55 --cpu"
 	benches/bench.sh $(BENCH)

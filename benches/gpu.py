@@ -450,7 +450,7 @@ class Bench:
                 raise RuntimeError(f"{kind}: the batch is wrong")
 
     def write(self):
-        """The data file of this card, and page.py's page of all of them."""
+        """The data file of this card."""
         card, driver = self.driver.name.split(", driver for ")
         rows = []
         for case, nbytes, ours, limit, target, peers in self.rows:
@@ -465,7 +465,6 @@ class Bench:
         file = ROOT / "benches/results/gpu" / f"{name}.json"
         file.write_text(page.as_json({"machine": machine, "rows": rows}))
         print(f"written: {file.relative_to(ROOT)}")
-        page.main([])
 
 
 def import_torch():

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/benchmarks.md, and the figures in README.md, from benches/results/*.json, and
-docs/benchmarks-gpu.md from benches/results/gpu/*.json.
+"""Tables of benches/results, for docs/benchmarks.md and docs/benchmarks-gpu.md.
 
-    page.py            writes them; `make bench` does so at its end
+    page.py            writes the figures in README.md and the means in docs/benchmarks.md;
+                       `make bench` does so at its end
     page.py --check    fails where they differ from the data
+    page.py TABLE      prints that one, for the site (docs/site/site.py)
 """
 
 import json
@@ -13,40 +14,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
-GPU_PAGE = ROOT / "docs" / "benchmarks-gpu.md"
 FIGURES = re.compile(r"(<!-- figures -->\n).*?( *<!-- /figures -->)", re.S)
 PEERS = ("NumPy", "torch", "strided-perm", "HPTT", "transpose")
 LARGE = 64 << 10  # bytes from which a single row is compared with the base
 UNITS = {"malloc + free": "times malloc + free", "memcpy": "ns more than memcpy"}
 # Relative speeds below which a row or the mean of a family is listed as missed.
 TO_PEERS, TO_BASE, FAMILY_TO_BASE, SMALL_TO_BASE, GAIN = 0.95, 0.75, 0.95, 1.0, 0.9
-
-INTRODUCTION = """# Benchmarks
-
-Written by `make bench` from the data in [benches/results](../benches/results); do not edit. There
-is one data file for each processor and level of kernels. GPUs are on
-[another page](benchmarks-gpu.md).
-
-The rows are copies that frameworks make: [benches/workload.txt](../benches/workload.txt). Each
-copies a view of a compact array into a compact array that was touched before. All contestants take
-turns in one process on the same memory, called from Python, and each figure is the best of many
-turns. Results are compared with NumPy's first. Small copies of ours and memcpy include some 150 ns of ctypes.
-
-Speeds are relative to the one that is named: 2.00 is twice as fast, 0.50 half as fast. memcpy
-copies as many bytes as the output has. "Base" is another build of this library. "-" means not
-measured or not supported.
-"""
-
-GPU_INTRODUCTION = """# Benchmarks on GPUs
-
-Written by `make bench-cuda` and `make bench-rocm` from the data in
-[benches/results/gpu](../benches/results/gpu); do not edit. Medians of repeats.
-
-The limit is `cuMemcpyAsync` or `hipMemcpyAsync` of as many bytes between the same kinds of memory,
-in the same run: 1.00 is as fast, and "target" is the fraction that we aim for. "torch 2.00" means that torch takes
-twice as long as this library. "-" means not measured.
-"""
 
 
 # ---- Data --------------------------------------------------------------------------------------
@@ -183,7 +156,7 @@ def fastest(row):
     return min((name for name in row["ns"] if name != "ours"), key=row["ns"].get)
 
 
-# ---- The page ----------------------------------------------------------------------------------
+# ---- Tables ------------------------------------------------------------------------------------
 
 def machines(data):
     facts = (
@@ -200,93 +173,65 @@ def machines(data):
     )
     head = ["", *(found["machine"]["processor"] for found in data)]
     rows = [[name, *(value(found["machine"]) for found in data)] for name, value in facts]
-    return "## Machines\n\n" + table(head, rows)
+    return table(head, rows)
 
 
-def by_family(data):
-    text = ("## Copies by family, one thread\n\nRelative speed: geometric mean and minimum of each "
-            "family. Elements of \"packed\" have\n4 or 6 bits, which no peer copies.\n")
-    for found in data:
-        names = others(found)
-        rows = [[family, str(len(own)), *(spread(ratios(own, name)) for name in names)]
-                for family, own in families(found["copies"]).items()]
-        text += f"\n{title(found)}:\n\n" + table(["family", "rows", *names], rows)
-    return text
+def each(make, data):
+    """One table for each machine, with its title."""
+    return "".join(f"\n{title(found)}:\n\n{make(found)}" for found in data)
 
 
-def targets(data):
-    text = (f"## What falls short\n\nRows that miss a target. Targets: {TO_PEERS} of NumPy's and "
-            f"torch's speed on one thread, and of torch's\nwith as many threads in the family "
-            f"\"llm\"; a second thread gains {GAIN} of what memcpy gains; relative to\nthe base, families "
-            f"{FAMILY_TO_BASE} (small {SMALL_TO_BASE}) and rows of 64 KiB and more {TO_BASE}; and "
-            f"the targets below.\n")
-    for found in data:
-        lines = "".join(f"- {line}\n" for line in missed(found)) or "- nothing\n"
-        text += f"\n{title(found)}:\n\n{lines}"
-    return text
+def by_family(found):
+    names = others(found)
+    rows = [[family, str(len(own)), *(spread(ratios(own, name)) for name in names)]
+            for family, own in families(found["copies"]).items()]
+    return table(["family", "rows", *names], rows)
 
 
-def threads(data):
-    text = ("## Several threads\n\nWall-clock time. \"Gain\" is the speed with several threads "
-            "relative to one. memcpy with two threads\ncreates and joins one of them, as a copy "
-            "does. Other work on the machine affects these figures most.\n")
-    for found in data:
-        n = found["machine"]["threads"]
-        names = [name for name in (f"torch {n}", f"base {n}")
-                 if any(name in row["ns"] for row in found["threads"])]
-        rows = [[row["row"], number(times(row, "ours", f"ours {n}")),
-                 number(times(row, "memcpy", "memcpy 2") if "memcpy 2" in row["ns"] else None),
-                 *(number(times(row, name, f"ours {n}")) for name in names)]
-                for row in found["threads"]]
-        head = [f"{n} threads each", "our gain", "memcpy's gain", *(f"next to {name}"
-                                                                  for name in names)]
-        text += f"\n{title(found)}:\n\n" + table(head, rows)
-    return text
+def targets(found):
+    return "".join(f"- {line}\n" for line in missed(found)) or "- nothing\n"
 
 
-def small(data):
-    text = ("## Small tensors\n\nCalls through the C ABI, including the release of new tensors. "
-            "The copies have 48 to 192 bytes; beyond\nmemcpy they validate and choose an op.\n")
-    for found in data:
-        for yardstick, unit in UNITS.items():
-            rows = [row for row in found["small"] if row["yardstick"] == yardstick]
-            lines = [[row["row"], number(row["ns"]["ours"], 1), number(cost(row)),
-                      number(row["target"], 1), number(cost(row, "base"))] for row in rows]
-            head = [f"{yardstick}: {rows[0]['ns'][yardstick]:.1f} ns", "ours, ns", unit, "target",
-                    "base's"]
-            text += f"\n{title(found)}:\n\n" + table(head, lines)
-    return text
+def threads(found):
+    n = found["machine"]["threads"]
+    names = [name for name in (f"torch {n}", f"base {n}")
+             if any(name in row["ns"] for row in found["threads"])]
+    rows = [[row["row"], number(times(row, "ours", f"ours {n}")),
+             number(times(row, "memcpy", "memcpy 2") if "memcpy 2" in row["ns"] else None),
+             *(number(times(row, name, f"ours {n}")) for name in names)]
+            for row in found["threads"]]
+    head = [f"{n} threads each", "our gain", "memcpy's gain", *(f"next to {name}" for name in names)]
+    return table(head, rows)
 
 
-def python(data):
+def small(found):
+    text = []
+    for yardstick, unit in UNITS.items():
+        rows = [row for row in found["small"] if row["yardstick"] == yardstick]
+        lines = [[row["row"], number(row["ns"]["ours"], 1), number(cost(row)),
+                  number(row["target"], 1), number(cost(row, "base"))] for row in rows]
+        head = [f"{yardstick}: {rows[0]['ns'][yardstick]:.1f} ns", "ours, ns", unit, "target",
+                "base's"]
+        text.append(table(head, lines))
+    return "\n".join(text)
+
+
+def python(found):
     names = ("ours", "NumPy", "torch", "tvm-ffi")
-    text = ("## Exchange in Python\n\nNanoseconds a call, float32 of 3 x 4 on the CPU: the call "
-            "from Python and the release of the\nresult. The ratio is to the fastest other one.\n")
-    for found in data:
-        *calls, process = found["python"]
-        rows = [[f"`{row['row']}`", *(number(row["ns"].get(name), 0) for name in names),
-                 number(1 / times(row, fastest(row))), number(row["target"], 1)] for row in calls]
-        bare, ours = (process["ns"][who] / 1e6 for who in ("bare", "ours"))
-        text += (f"\n{title(found)}:\n\n" + table(["call", *names, "ratio", "target"], rows)
-                 + f"\nAn interpreter that does nothing takes {bare:.1f} ms, one that imports the "
-                 f"package {ours:.1f} ms.\n")
-    return text
+    *calls, process = found["python"]
+    rows = [[f"`{row['row']}`", *(number(row["ns"].get(name), 0) for name in names),
+             number(1 / times(row, fastest(row))), number(row["target"], 1)] for row in calls]
+    bare, ours = (process["ns"][who] / 1e6 for who in ("bare", "ours"))
+    return (table(["call", *names, "ratio", "target"], rows)
+            + f"\nAn interpreter that does nothing takes {bare:.1f} ms, one that imports the "
+            f"package {ours:.1f} ms.\n")
 
 
-def all_rows(data):
-    text = "## All rows\n\nOne thread. GB/s are of the output.\n"
-    for found in data:
-        names = others(found)
-        rows = [[row["row"], size(row["bytes"]), number(row["bytes"] / row["ns"]["ours"], 1),
-                 *(number(times(row, name)) for name in names)] for row in found["copies"]]
-        head = ["row", "output", "GB/s", *(f"next to {name}" for name in names)]
-        text += f"\n{title(found)}:\n\n" + table(head, rows)
-    return text
-
-
-def page(data):
-    sections = (machines, by_family, targets, threads, small, python, all_rows)
-    return "\n".join([INTRODUCTION, *(section(data) for section in sections)])
+def all_rows(found):
+    names = others(found)
+    rows = [[row["row"], size(row["bytes"]), number(row["bytes"] / row["ns"]["ours"], 1),
+             *(number(times(row, name)) for name in names)] for row in found["copies"]]
+    return table(["row", "output", "GB/s", *(f"next to {name}" for name in names)], rows)
 
 
 def gpu_cases(data, wanted, peers):
@@ -310,15 +255,24 @@ def gpu_cases(data, wanted, peers):
     return table(head, rows)
 
 
-def gpu_page(data):
-    head = ["card", "driver for", "date"]
-    cards = [[found["machine"][name] for name in ("card", "driver", "date")] for found in data]
-    return "\n".join([
-        GPU_INTRODUCTION, table(head, cards),
-        "## Between host and device\n\nH2D: host to device, D2H: device to host. Wall-clock time "
-        "from call to return.\n", gpu_cases(data, ("H2D", "D2H"), ()),
-        "## On the device\n\nTimed by the device's events; bytes read and written are counted.\n",
-        gpu_cases(data, ("D2D",), ("torch", "CuPy", "CCCL"))])
+def cards(data):
+    return table(["card", "driver for", "date"],
+                 [[found["machine"][name] for name in ("card", "driver", "date")] for found in data])
+
+
+CPU_TABLES = {"targets": targets, "threads": threads, "small": small, "python": python,
+              "rows": all_rows}
+GPU_TABLES = {
+    "cards": cards, "transfers": lambda data: gpu_cases(data, ("H2D", "D2H"), ()),
+    "on-device": lambda data: gpu_cases(data, ("D2D",), ("torch", "CuPy", "CCCL")),
+}
+
+
+def named(name):
+    """The table of that name."""
+    if name in GPU_TABLES:
+        return GPU_TABLES[name](results("benches/results/gpu"))
+    return machines(results()) if name == "machines" else each(CPU_TABLES[name], results())
 
 
 def figures(data):
@@ -335,20 +289,20 @@ def figures(data):
 
 
 def main(options):
-    data = results()
-    readme = README.read_text(encoding="utf-8")
-    texts = {PAGE: page(data), GPU_PAGE: gpu_page(results("benches/results/gpu")),
-             README: FIGURES.sub(lambda found: found[1] + figures(data) + found[2], readme)}
-    stale = [file for file, text in texts.items()
-             if not file.exists() or file.read_text(encoding="utf-8") != text]
-    for file in stale:
-        name = file.relative_to(ROOT)
-        if "--check" in options:
+    if options and options != ["--check"]:
+        print(named(options[0]).strip("\n"))
+        return 0
+    data, wrong = results(), 0
+    for name, text in (("README.md", figures(data)), ("docs/benchmarks.md", each(by_family, data) + "\n")):
+        file = ROOT / name
+        before = file.read_text(encoding="utf-8")
+        after = FIGURES.sub(lambda found: found[1] + text + found[2], before)
+        if not options:
+            file.write_text(after, encoding="utf-8")
+        elif after != before or not FIGURES.search(before):
             print(f"FAIL  {name} is not what benches/page.py makes of benches/results")
-        else:
-            file.write_text(texts[file], encoding="utf-8")
-            print(f"written: {name}")
-    return 1 if "--check" in options and stale else 0
+            wrong = 1
+    return wrong
 
 
 if __name__ == "__main__":

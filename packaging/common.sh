@@ -14,22 +14,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 mkdir -p "$out"
 
-passed=0 failed=0
-log=$(mktemp) && trap 'rm -f "$log"' EXIT
-# row NAME COMMAND...: in a subshell that stops at the first failure; status 77 is "not run", with
-# the last line as its reason.
-row() {
-  local what=$1 start=$SECONDS status; shift
-  (set -e; "$@") >"$log" 2>&1
-  status=$?
-  case $status in
-  0) passed=$((passed + 1)); echo "pass  $what ($((SECONDS - start)) s)" ;;
-  77) echo "$what: not run: $(tail -n 1 "$log")" ;;
-  *) failed=$((failed + 1)); tail -n 40 "$log"; echo "FAIL  $what (status $status)" ;;
-  esac
-}
-not_run() { echo "$*"; exit 77; }
-fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; }
+. tests/lib/rows.sh
 
 # pack FOLDER ARCHIVE: FOLDER as .tar.gz, independent of machine, user and time.
 pack() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the packages in target/packages and tries each: run.sh [STEP...], of
-#   source binary others deb wheel release again root conan vcpkg conda meson components
+#   source binary others deb wheel release again root conan vcpkg meson components
 # all of them without arguments. `release` collects what is to be published, `again` builds it from a
 # clone elsewhere and compares. What a step needs and does not find is said: "not run". Tools from
 # the package index are installed into target/packages/tools. Ends with "packages: N passed, N failed".
@@ -177,13 +177,6 @@ step_vcpkg() {
     echo "vcpkg format-manifest: not run: vcpkg"
   fi
 }
-conda_recipe() {
-  tools
-  "$tools/bin/python" -c 'import rattler_build' 2>/dev/null || not_run "PyPI's py-rattler-build"
-  expand packaging/conda/recipe.yaml.in "$out/recipe.yaml"
-  "$tools/bin/python" packaging/conda/render.py "$out/recipe.yaml"
-}
-step_conda() { row "conda recipe, rendered by rattler-build" conda_recipe; }
 meson_project() {
   tools
   local project=$out/meson
@@ -235,10 +228,9 @@ components() { # Runtime is what a program needs; both and uninstall leave nothi
 }
 step_components() { row "install components, and uninstall" components; }
 
-[ $# -gt 0 ] || set -- source binary others deb wheel release again root conan vcpkg conda meson components
+[ $# -gt 0 ] || set -- source binary others deb wheel release again root conan vcpkg meson components
 for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "run.sh: unknown step $step"; exit 2; }
   "step_$step"
 done
-echo "packages: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+totals packages

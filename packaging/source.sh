@@ -5,7 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 work=$(mktemp -d)
-trap 'rm -rf "$work" "$log"' EXIT
+trap 'rm -rf "$work"' EXIT
 mkdir "$work/$name"
 git archive HEAD | tar x -C "$work/$name"
 cd "$work/$name"

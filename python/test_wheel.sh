@@ -54,7 +54,7 @@ cmake --build "$build/b" >"$build/log"
 linked "hello.c, found by CMake in the wheel" "$build/b/hello_c" c-hello.txt
 linked "hello.cpp, found by CMake in the wheel" "$build/b/hello_cpp" cpp-hello.txt
 
-cp tests/python/test_package.py "$here/venv/"
+cp tests/python/test_package.py tests/python/fakes.py tests/python/pyabi.py "$here/venv/"
 cd "$here/venv"
 clean bin/python -B -c '
 import os, sys, dlpack_rs, numpy

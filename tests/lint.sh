@@ -3,17 +3,7 @@
 # build them. One line each, after its output. Ends with "lint: N passed, N failed".
 set -uo pipefail
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0
-row() { # row NAME COMMAND...
-  local name=$1; shift
-  if "$@" >"$log" 2>&1; then
-    passed=$((passed + 1)); echo "pass  $name"
-  else
-    failed=$((failed + 1)); tail -n 60 "$log"; echo "FAIL  $name"
-  fi
-}
+. tests/lib/rows.sh
 # An exported CDPATH sends a relative `cd` elsewhere, and lets it print where.
 cd_without_cdpath() { grep -nE '\$\(cd |cd "\$\(dirname' "$@" | grep -v "CDPATH='' cd "; }
 in_fuzz() { (CDPATH='' cd fuzz && "$@"); }
@@ -97,5 +87,4 @@ workflows() {
     "$bin/zizmor" --offline --no-progress .github
 }
 row "workflows of a public host, which has not run them" workflows
-echo "lint: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+totals lint

@@ -56,7 +56,6 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
     mutants) echo "rust $c $python:python3 patch:patch" ;;
     faults | trust) goal_needs test ;;
     fuzz | fuzz-long) echo "rust $c g++:g++ $python:python3" ;;
-    test-avx512) echo "rust $c" ;;
   esac
 }
 

@@ -5,15 +5,7 @@ set -u
 CDPATH='' cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-row() { # row NAME COMMAND...
-  local name=$1; shift
-  if (set -e; "$@") >"$work/log" 2>&1; then
-    passed=$((passed + 1)); echo "pass  $name"
-  else
-    failed=$((failed + 1)); cat "$work/log" "$work/said"; echo "FAIL  $name"
-  fi
-}
+. tests/lib/rows.sh
 stand_in() { # stand_in NAME: the script on standard input
   { echo "#!/bin/bash"; cat; } >"$bin/$1"
   chmod +x "$bin/$1"
@@ -55,8 +47,11 @@ setup() { # setup SETTING... -- GOAL...
   local settings=()
   while [ "$1" != -- ]; do settings+=("$1"); shift; done
   shift
+  local status=0
   env -i HOME="$work/home" PATH="$bin" "${settings[@]}" "$work/tree/tests/setup.sh" "$@" \
-    >"$work/said" 2>&1
+    >"$work/said" 2>&1 || status=$?
+  cat "$work/said"
+  return $status
 }
 says() { grep -E -e "$1" "$work/said"; }
 calls() { grep -E -e "$1" "$work/called"; }
@@ -148,5 +143,4 @@ row "a demo shows what it can" demo_alone
 row "no package has a new Rust: rustup is named, the rest installed" no_new_rust
 row "SETUP=all without root: one line with the optional packages" all_in_a_line
 row "of steps that end at the same time none is lost" no_step_lost
-echo "setup: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+totals setup

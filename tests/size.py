@@ -1,24 +1,20 @@
 #!/usr/bin/env python3
-"""What the bytes of the library are, by section, module and symbol.
+"""What the bytes of the library are, by section, module and symbol, as docs/size.md shows them on the
+site.
 
-size.py LIBRARY [--write docs/size.md] [--symbols COUNT]: LIBRARY is the release build, not
-stripped. What no symbol covers is counted under the section's name.
+size.py [LIBRARY]: the release build, not stripped; target/lib/libdlpack_rs.so without it, or what
+DLPACK_RS_LIBRARY names. What no symbol covers is counted under the section's name.
 """
 
-import argparse
 import collections
-import datetime
+import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-UNWIND = [
-    "On Linux it has no unwind tables (some 60 KB), because no exception may unwind through it. Profilers",
-    "and debuggers that need them (`perf record --call-graph dwarf`) see the running function but not",
-    "its callers; a build with debug information (`CARGO_PROFILE_RELEASE_DEBUG=1`) keeps them.",
-]
-
+LARGEST = 40  # symbols that are listed
 
 def lines(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -79,7 +75,7 @@ def large(modules):
     return [*kept, ("less than 1 KB each", sum(modules.values()) - sum(n for _, n in kept))]
 
 
-def report(library, count):
+def report(library):
     size, parts, all_symbols = stripped(library), sections(library), symbols(library)
     by_section = sorted(parts.items(), key=lambda part: -part[1])
     modules = collections.Counter()
@@ -87,39 +83,14 @@ def report(library, count):
         if section == ".text":
             modules[module_of(name)] += nbytes
     modules["no symbol"] = parts[".text"] - sum(modules.values())
-    text = [
-        "# Size",
-        "",
-        f"Written by `tests/size.py` on {datetime.date.today()}; `c_tests/laws.sh` has the limit.",
-        f"The stripped library has {size:,} bytes. `make size` writes the page again.",
-        "",
-        *UNWIND,
-        "",
-        "## Sections",
-        "",
+    return "\n".join([
+        f"The stripped library has {size:,} bytes.", "", "## Sections", "",
         *table("section", [part for part in by_section if part[1] >= 256]),
-        "## Code by module",
-        "",
-        *table("module", large(modules)),
-        f"## The {count} largest symbols",
-        "",
-        *table("symbol", [(f"`{name}` {part}", n) for n, part, name in all_symbols[:count]]),
-    ]
-    return "\n".join(text)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("library")
-    parser.add_argument("--write")
-    parser.add_argument("--symbols", type=int, default=40)
-    arguments = parser.parse_args()
-    text = report(arguments.library, arguments.symbols)
-    if arguments.write:
-        Path(arguments.write).write_text(text)
-    else:
-        print(text)
+        "## Code by module", "", *table("module", large(modules)),
+        f"## The {LARGEST} largest symbols", "",
+        *table("symbol", [(f"`{name}` {part}", n) for n, part, name in all_symbols[:LARGEST]])])
 
 
 if __name__ == "__main__":
-    main()
+    print(report((sys.argv[1:] or [os.environ.get("DLPACK_RS_LIBRARY")
+                                   or Path(__file__).parent.parent / "target/lib/libdlpack_rs.so"])[0]))

@@ -2,18 +2,13 @@
 # Copies with every set of kernels that this processor supports, each as on a processor without the
 # others, and with the plain Rust equivalents of AVX2's and AVX-512's: test_engine runs on stacks of
 # 64 KiB, with layouts of full length, which take too long under valgrind. The library is built as
-# it is shipped, with these and one more function. Arguments: INCLUDE, and a folder for the program
-# and the library, which are then not run, for tests/avx512.
+# it is shipped, with these and one more function. Argument: INCLUDE.
 set -u
 CDPATH='' cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/levels
-if [ $# -gt 1 ]; then
-  mkdir -p "$2" && out=$(realpath "$2") || exit 1
-else
-  out=$(mktemp -d) || exit 1
-  trap 'rm -rf "$out"' EXIT
-fi
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
 host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
   --target-dir "$target" --target "$host" || exit 1
@@ -22,7 +17,6 @@ cp "$target/$host/release/libdlpack_rs.so" "$out/$soname" || exit 1
 gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests \
   c_tests/levels/level.c c_tests/{harness,inject,test_engine}.c \
   "$out/$soname" -Wl,-rpath,'$ORIGIN' -ldl -lpthread -lm -o "$out/test_engine" || exit 1
-[ $# -gt 1 ] && exit
 levels="portable neon avx2 avx512 vbmi emulated emulated-lanes"
 number=0
 for level in $levels; do

@@ -5,7 +5,9 @@ conf.py is for Sphinx, which makes the site of them; check.py looks at the resul
 
 import os
 import re
+import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -64,6 +66,17 @@ def linked(text, page, place, known):
     return named(LINK.sub(one, text), place)
 
 
+def filled(text):
+    """The text with the tables that `<!-- table SCRIPT ARGUMENT... -->` asks for: what the script
+    prints."""
+    def one(match):
+        script, *arguments = shlex.split(match[1])
+        return subprocess.run([sys.executable, "-B", ROOT / script, *arguments], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+
+    return re.sub(r"^<!-- table (.*) -->\n", one, text, flags=re.M)
+
+
 def named(text, place):
     """The text with names of functions, types and statuses as links; not those in headings, in
     blocks of code and in links."""
@@ -99,8 +112,8 @@ def first_sentence(text):
 
 
 def statuses(known):
-    """Pages of docs/status.md: name and text."""
-    head, *parts = re.split(r"^## (DLRS_\w+) \((\d+)\)\n", (ROOT / "docs/status.md").read_text(),
+    """Pages of docs/status.md, to which status.py has added messages: name and text."""
+    head, *parts = re.split(r"^## (DLRS_\w+) \((\d+)\)\n", (ROOT / "target/status.md").read_text(),
                             flags=re.M)
     place = Path("status/index.md")
     rows = "".join(f"| {number} | [{name}]({name}.md) | {first_sentence(text)} |\n"
@@ -142,7 +155,7 @@ def main(out):
     known = pages()
     for page, place in known.items():
         (out / place).parent.mkdir(parents=True, exist_ok=True)
-        text = pictures((ROOT / page).read_text())
+        text = pictures(filled((ROOT / page).read_text()))
         (out / place).write_text(linked(text, page, place, known))
     (out / "status").mkdir()
     for name, text in statuses(known):

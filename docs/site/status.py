@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the examples of docs/status.md, each with the status of its heading for result, and compares
-the messages that stand below them; --fix writes these. Arguments: INCLUDE LIBDIR [--fix]."""
+"""Runs the examples of docs/status.md, each with the status of its heading for result, compares their
+messages with messages.txt beside this, and writes the page with them. A code of devices without an
+example has the message of a copy to a device whose driver reports it. Arguments: INCLUDE LIBDIR OUT;
+BLESS=1 rewrites messages.txt."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,8 +12,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs/status.md"
-EXAMPLE = re.compile(r"```c\n(.*?)```\n(?:\n```text\n(.*?)\n```\n)?", re.S)
+PAGE, MESSAGES = ROOT / "docs/status.md", ROOT / "docs/site/messages.txt"
+EXAMPLE = re.compile(r"```c\n(.*?)```\n", re.S)
+REPORTED = "driver_says = %s;\ndlrs_to_device(tensor, device, 1, NULL, &out, &error);\n"
 # A device whose driver reports what the example says.
 PRELUDE = """
 #include <dlpack/dlpack_rs.h>
@@ -63,14 +67,17 @@ static void run_%(name)s(void) {
 """
 
 
-def main():
-    include, lib = sys.argv[1:3]
-    text = PAGE.read_text()
-    parts = re.split(r"^## (DLRS_\w+) .*\n", text, flags=re.M)
-    code = {name: found[1] for name, body in zip(parts[1::2], parts[2::2])
-            if (found := EXAMPLE.search(body))}
+def example(name, number, body):
+    """The code of a status, or None."""
+    if found := EXAMPLE.search(body):
+        return found[1]
+    return REPORTED % name if 400 < int(number) < 700 else None
+
+
+def run(code, include, lib):
+    """The status and the message of each example."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "status.c")
+        source, program = Path(folder, "status.c"), Path(folder, "status")
         source.write_text(
             PRELUDE + "".join(FUNCTION % {"name": name, "code": code[name]} for name in code) +
             "int main(void) {\n  const dlrs_backend backend = {.struct_size = sizeof backend,\n"
@@ -78,31 +85,38 @@ def main():
             "  dlrs_backend_set(kDLExtDev, &backend, NULL, NULL);\n" +
             "".join(f"  driver_says = 0;\n  run_{name}();\n" for name in code) +
             "  return 0;\n}\n")
-        program = Path(folder, "status")
         subprocess.run(["cc", "-std=c11", "-Wall", "-Wno-unused-variable", "-Werror", f"-I{include}",
                         source, f"-L{lib}", "-ldlpack_rs", f"-Wl,-rpath,{Path(lib).resolve()}",
                         "-o", program], check=True)
         said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    said = {name: (status, message) for name, status, message in
-            (line.split("\t") for line in said.splitlines())}
-    passed = failed = 0
-    for name in code:
-        status, message = said[name]
-        body = parts[parts.index(name) + 1]
-        found = EXAMPLE.search(body)
-        good = status == name and ("--fix" in sys.argv or found[2] == message)
-        print(f"{'pass' if good else 'FAIL'}  docs/status.md: {name}" +
-              ("" if good else f": {status} {message!r}, where the page has {found[2]!r}"))
-        passed, failed = passed + good, failed + (not good)
-        block = f"```c\n{found[1]}```\n\n```text\n{message}\n```\n"
-        text = text.replace(found[0], block, 1) if found[2] != message else text
+    return {name: rest for name, *rest in (line.split("\t") for line in said.splitlines())}
+
+
+def main():
+    include, lib, out = sys.argv[1:4]
+    head, *parts = re.split(r"^## (DLRS_\w+) \((\d+)\)\n", PAGE.read_text(), flags=re.M)
+    parts = list(zip(parts[::3], parts[1::3], parts[2::3]))
+    code = {name: text for name, number, body in parts if (text := example(name, number, body))}
+    text, passed, failed = head, 0, 0
+    said = run(code, include, lib)
+    if os.environ.get("BLESS"):
+        MESSAGES.write_text("".join(f"{message}\n" for _, message in said.values()))
+    wanted = dict(zip(said, MESSAGES.read_text().splitlines()))
+    for name, number, body in parts:
+        if name in said:
+            status, message = said[name]
+            good = (status, message) == (name, wanted.get(name))
+            print(f"{'pass' if good else 'FAIL'}  docs/status.md: {name}" +
+                  ("" if good else f": {status} {message!r}, wanted {wanted.get(name)!r}"))
+            passed, failed = passed + good, failed + (not good)
+            body = f"{body.rstrip()}\n\n```text\n{message}\n```\n\n"
+        text += f"## {name} ({number})\n{body}"
     listed = re.findall(r"^  (DLRS_\w+) = (\d+),$",
                         re.search(r"enum dlrs_status_code \{(.*?)\};",
                                   (ROOT / "include/dlpack_rs.h").read_text(), re.S)[1], re.M)
-    same = re.findall(r"^## (DLRS_\w+) \((\d+)\)$", text, re.M) == listed
+    same = [(name, number) for name, number, _ in parts] == listed
     print(f"{'pass' if same else 'FAIL'}  docs/status.md: a part for each code, in order")
-    if "--fix" in sys.argv:
-        PAGE.write_text(text)
+    Path(out).write_text(text)
     print(f"status codes: {passed + same} passed, {failed + (not same)} failed")
     return 1 if failed or not same else 0
 

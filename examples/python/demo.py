@@ -6,8 +6,8 @@ Run demo.sh. Every row is one tensor; the columns, from left to right:
   zero-copy  whether the library has the framework's own memory
   flags      of the tensor taken: R = READ_ONLY, C = IS_COPIED, - = none
   printed    the library's text, read again, is what NumPy has
-  legacy     the struct turned legacy and back: same memory, no copy, values intact; "refused R"
-             first where READ_ONLY would be lost, then done by the policy that drops it
+  legacy     the struct turned legacy and back: same memory, values intact; "refused R" where
+             READ_ONLY would be lost, then done by the policy that drops it
   shared     a second reference, and the data freed only with the last one
   clone      flags of a copy: always C, never R, in memory of its own, values equal
   NumPy      NumPy has the tensor back: same memory, same values, R = read-only as it was
@@ -20,18 +20,17 @@ import gc
 import importlib
 import sys
 import warnings
-from ctypes import cast
+from ctypes import byref, c_char, c_size_t, py_object
+from pathlib import Path
 
 import numpy as np
 
-import capsules
-import dlpack_ctypes as dlpack
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
+import dlpack_rs
+from dlpack_rs import abi
 
 COLUMNS = ("framework", "tensor", "protocol", "zero-copy", "flags", "printed", "legacy", "shared",
            "clone", "NumPy", "home", "deleters")
-
-
-NUMPY_KNOWS_FLAGS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # DLPack 1.0
 
 
 class Wrong(Exception):
@@ -43,25 +42,30 @@ def must(condition, what):
         raise Wrong(what)
 
 
-# --- Tensors of each framework: (name, version, home, [(label, object, the same values)]) ------
+# --- Tensors of each framework: its from_dlpack, and [(label, object, the same values)] ---------
 
 
 def arrays():
     base = np.arange(24, dtype=np.float32).reshape(4, 6) / 8
-    yield "float32 (4, 6)", base
-    yield "negative strides", base[::-1, ::-2]
-    yield "transposed", base.T
-    yield "broadcast", np.broadcast_to(base[0], (3, 6))
     frozen = base.copy()
     frozen.flags.writeable = False
-    yield "read-only", frozen
-    yield "zero-dimensional", np.array(2.5)
-    yield "size zero", np.zeros((0, 3))
-    yield "int16, large", np.arange(5000, dtype=np.int16).reshape(50, 100)
-    yield "complex128", np.array([1 + 2j, complex(np.nan, -np.inf)])
-    yield "bool", np.array([[True, False], [False, True]])
-    raw = np.zeros(41, dtype=np.uint8)
-    yield "unaligned float64", raw[1:].view(np.float64)
+    return {"float32 (4, 6)": base, "negative strides": base[::-1, ::-2], "transposed": base.T,
+            "broadcast": np.broadcast_to(base[0], (3, 6)), "read-only": frozen,
+            "zero-dimensional": np.array(2.5), "size zero": np.zeros((0, 3)),
+            "int16, large": np.arange(5000, dtype=np.int16).reshape(50, 100),
+            "complex128": np.array([1 + 2j, complex(np.nan, -np.inf)]),
+            "bool": np.array([[True, False], [False, True]]),
+            "unaligned float64": np.zeros(41, dtype=np.uint8)[1:].view(np.float64)}
+
+
+# Those that every framework supports.
+PLAIN = ("float32 (4, 6)", "zero-dimensional", "int16, large", "size zero", "bool")
+
+
+def of_plain(make, also=(), least=0):
+    """A framework's tensors; `least` bytes are too many for an element."""
+    return [(label, make(a), a) for label, a in arrays().items()
+            if label in (*PLAIN, *also) and not (least and a.dtype.itemsize >= least)]
 
 
 class Old:
@@ -74,63 +78,43 @@ class Old:
         return self.array.__dlpack__()
 
 
-def numpy_tensors():
-    cases = [(label, a, a) for label, a in arrays() if a.flags.writeable or NUMPY_KNOWS_FLAGS]
-    cases += [(f"{label}, legacy", Old(a), a) for label, a in plain()[:1]]
-    if NUMPY_KNOWS_FLAGS:
-        return "NumPy", np.__version__, np.from_dlpack, cases
-    # An array that NumPy imports is read-only, and NumPy does not export it again.
-    return "NumPy", np.__version__, lambda tensor: np.from_dlpack(tensor).copy(), cases
+def numpy():
+    base = arrays()["float32 (4, 6)"]
+    return np.from_dlpack, [*((label, a, a) for label, a in arrays().items()),
+                            ("float32 (4, 6), legacy", Old(base), base)]
 
 
-def plain():
-    """Arrays that every framework supports."""
-    return [(label, a) for label, a in arrays()
-            if label in ("float32 (4, 6)", "zero-dimensional", "int16, large", "size zero", "bool")]
-
-
-def tvm_ffi_tensors():
+def tvm_ffi():
     import tvm_ffi
 
-    cases = plain() + [(label, a) for label, a in arrays() if label == "transposed"]
-    return "tvm-ffi", tvm_ffi.__version__, tvm_ffi.from_dlpack, [
-        (label, tvm_ffi.from_dlpack(a), a) for label, a in cases]
+    return tvm_ffi.from_dlpack, of_plain(tvm_ffi.from_dlpack, ["transposed"])
 
 
-def torch_tensors():
+def torch():
     import torch
 
-    cases = [(label, torch.from_numpy(a.copy()), a) for label, a in plain()]
-    strided = torch.arange(12.0).reshape(3, 4)
-    cases.append(("transposed", strided.T[1:], strided.numpy().T[1:]))
-    return "PyTorch", torch.__version__, torch.from_dlpack, cases
+    strided = torch.arange(12.0).reshape(3, 4).T[1:]
+    return torch.from_dlpack, [*of_plain(lambda a: torch.from_numpy(a.copy())),
+                               ("transposed", strided, strided.numpy())]
 
 
-def jax_tensors():
+def jax():
     import jax.numpy
 
-    return "JAX", importlib.import_module("jax").__version__, jax.numpy.from_dlpack, [
-        (label, jax.numpy.asarray(a), a) for label, a in plain()
-        if a.dtype.itemsize < 8]  # JAX has no 64-bit types by default
+    return jax.numpy.from_dlpack, of_plain(jax.numpy.asarray, least=8)  # by default no 64 bits
 
 
-def tensorflow_tensors():
+def tensorflow():
     import tensorflow as tf
 
-    def home(tensor):
-        return tf.experimental.dlpack.from_dlpack(tensor.__dlpack__())
+    return (lambda tensor: tf.experimental.dlpack.from_dlpack(tensor.__dlpack__()),
+            of_plain(tf.constant))
 
-    return "TensorFlow", tf.__version__, home, [
-        (label, tf.constant(a), a) for label, a in plain()]
-
-
-SOURCES = {"numpy": numpy_tensors, "tvm_ffi": tvm_ffi_tensors, "torch": torch_tensors,
-           "jax": jax_tensors, "tensorflow": tensorflow_tensors}
 
 # --- The steps ---------------------------------------------------------------------------------
 
 
-class Asked:
+class Exported:
     """An object with a capsule created earlier."""
 
     def __init__(self, capsule):
@@ -140,14 +124,22 @@ class Asked:
         return self.capsule
 
 
-def version_of(capsule):
-    """The fields of a capsule: (protocol, address of its first element)."""
-    address, versioned = capsules.peek(capsule)
-    pointer = cast(address, dlpack.Versioned if versioned else dlpack.Legacy)
-    tensor = pointer.contents.dl_tensor
-    version = pointer.contents.version if versioned else None
-    protocol = f"{version.major}.{version.minor}" if versioned else "legacy"
-    return protocol, tensor.data and tensor.data + tensor.byte_offset
+def out_of(function, *arguments):
+    """The tensor that a function of the C ABI writes to its last argument."""
+    out = abi.Versioned()
+    abi.call(function, *arguments, byref(out))
+    return out
+
+
+def as_tensor(pointer):
+    """Python's tensor of one of the C ABI, which is consumed."""
+    capsule = py_object()
+    abi.call(abi.pylib.dlrs_py_capsule_new_take, byref(pointer), byref(capsule))
+    return dlpack_rs.from_dlpack(Exported(abi.new_object(capsule)))
+
+
+def address_of(tensor):
+    return tensor.data and tensor.data + tensor.byte_offset
 
 
 def letters(flags):
@@ -155,129 +147,123 @@ def letters(flags):
 
 
 def same(a, b):
-    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    return np.array_equal(a, b, equal_nan=b.dtype.kind in "fc")
 
 
-def prints(tensor, expected):
+def prints(pointer, expected):
     """Whether what a tensor is printed as, read again, is what it should be, where all is shown."""
-    text = str(tensor)
+    nbytes = c_size_t()
+    abi.call(abi.lib.dlrs_managed_to_string, pointer, None, None, 0, byref(nbytes))
+    text = (c_char * (nbytes.value + 1))()
+    abi.call(abi.lib.dlrs_managed_to_string, pointer, None, text, len(text), None)
+    values = text.value.decode().partition("\n")[2]
     words = {"nan": np.nan, "inf": np.inf, "nanj": complex(0, np.nan), "infj": complex(0, np.inf)}
-    values = [] if "..." in text else eval(text, {"__builtins__": {}, **words})
-    return "..." in text or same(np.array(values, expected.dtype).reshape(expected.shape), expected)
+    return "..." in values or same(np.array(eval(values, {"__builtins__": {}, **words}),
+                                            expected.dtype).reshape(expected.shape), expected)
+
+
+def chain(pointer, ran):
+    """Three callbacks at the tensor's end, each with a context: a number. The caller keeps the
+    function, since ctypes does not."""
+    function = abi.dlrs_free_fn(ran.append)
+    for number in (1, 2, 3):
+        abi.call(abi.lib.dlrs_attach, pointer, function, number, abi.DLRS_AFTER_FREE)
+    return function
 
 
 def exchange(source, expected, home, row):
     """Runs every step on one tensor, noting each result in `row`."""
-    capsule = capsules.request(source)
-    row["protocol"], exported = version_of(capsule)
-    tensor = dlpack.from_dlpack(Asked(capsule))
-    del capsule
-    zero_copy = tensor.address == exported
-    row["zero-copy"] = "(empty)" if expected.size == 0 else "yes" if zero_copy else "no"
-    must(zero_copy or expected.size == 0, "a copy was made")
-    row["flags"] = letters(tensor.flags)
-    tensor.validate(dlpack.LEVEL_STRICT)
-
-    must(prints(tensor, expected), f"printed {tensor}")
+    capsule, ran = abi.capsule.request(source), []
+    theirs = abi.capsule.managed(capsule)
+    version = getattr(theirs, "version", None)
+    row["protocol"] = f"{version.major}.{version.minor}" if version else "legacy"
+    address = address_of(theirs.dl_tensor)
+    pointer = out_of(abi.pylib.dlrs_py_import, Exported(capsule), None)
+    flags = pointer.contents.flags
+    row["flags"] = letters(flags)
+    row["zero-copy"] = "yes" if expected.size else "(empty)"
+    must(not expected.size or address_of(pointer.contents.dl_tensor) == address, "a copy was made")
+    abi.call(abi.lib.dlrs_validate_managed, pointer, abi.DLRS_LEVEL_STRICT)
+    must(prints(pointer, expected), "other values are printed")
     row["printed"] = "= NumPy"
+    kept = chain(pointer, ran)
 
-    ran = []
-    for number in range(3):
-        tensor.attach(lambda number=number: ran.append(number))
+    legacy = abi.Legacy()
+    row["legacy"] = "ok"
+    try:
+        abi.call(abi.lib.dlrs_to_legacy_take, byref(pointer), abi.DLRS_LEGACY_REFUSE, byref(legacy))
+        must(not flags & abi.READ_ONLY, "read-only data left through the legacy struct")
+    except BufferError:
+        row["legacy"] = "refused R"
+        abi.call(abi.lib.dlrs_to_legacy_take, byref(pointer), abi.DLRS_LEGACY_DROP, byref(legacy))
+    pointer = out_of(abi.lib.dlrs_from_legacy_take, byref(legacy), flags)
+    must(pointer.contents.flags == flags and prints(pointer, expected), "legacy lost something")
 
-    there_and_back(tensor, expected)
-    row["legacy"] = "ok" if not tensor.flags & dlpack.READ_ONLY else "refused R"
-
-    second = tensor.share()
-    must(tensor.ref_count == 2 and second.address == tensor.address, "no second reference")
-    second.close()
-    must(tensor.ref_count == 1 and not ran, "the second reference freed the tensor")
+    abi.lib.dlrs_release(out_of(abi.lib.dlrs_retain, pointer))
+    must(abi.lib.dlrs_ref_count(pointer) == 1 and not ran, "the second reference freed the tensor")
     row["shared"] = "ok"
 
-    row["clone"] = cloned(tensor, expected)
-    row["NumPy"] = back_to_numpy(tensor, expected)
+    row["clone"] = cloned(pointer, expected)
+    tensor = as_tensor(pointer)
+    must(not expected.size or tensor.data_ptr == address, "Python has other memory")
+    array = np.from_dlpack(tensor)
+    must(same(array, expected), "NumPy got other values")
+    must(not array.size or array.ctypes.data == address, "NumPy got other memory")
+    must(not array.size or array.flags.writeable != tensor.readonly, "NumPy got another READ_ONLY")
+    row["NumPy"] = "same" if array.flags.writeable else "same, R"
     row["home"] = back_home(tensor, expected, home)
 
     must(not ran, "a deleter ran too early")
-    tensor.close()
+    del array, tensor, capsule
     gc.collect()
-    capsules.sweep()
     row["deleters"] = f"{len(ran)} of 3"
-    must(sorted(ran) == [0, 1, 2], f"deleters ran as {ran}")
+    must(sorted(ran) == [1, 2, 3], f"deleters ran as {ran}")
+    del kept
 
 
-def there_and_back(tensor, expected):
-    address, flags = tensor.address, tensor.flags
-    if flags & dlpack.READ_ONLY:
-        try:
-            tensor.to_legacy_and_back()
-        except BufferError:
-            pass  # not expressible in the legacy struct, and nothing was taken
-        else:
-            raise Wrong("read-only data left through the legacy struct")
-    tensor.to_legacy_and_back(flags, dlpack.LEGACY_DROP)
-    must(tensor.address == address and tensor.flags == flags, "the legacy struct lost something")
-    must(prints(tensor, expected), "the legacy struct lost values")
-
-
-def cloned(tensor, expected):
+def cloned(pointer, expected):
     ran = []
-    clone = tensor.clone()
-    clone.attach(lambda: ran.append(1))
-    must(clone.flags == dlpack.IS_COPIED, f"a clone has flags {clone.flags}")
-    must(clone.address is None or clone.address != tensor.address, "a clone shares memory")
-    must(clone.is_contiguous("C"), "a clone has gaps")
-    flags = letters(clone.flags)
-    array = np.from_dlpack(clone)
-    must(same(array, expected), "a clone has other values")
-    del clone
-    must(not ran, "NumPy's array lost its memory")
+    clone = out_of(abi.lib.dlrs_clone, pointer, abi.DLDevice(abi.kDLCPU, 0), None)
+    kept = chain(clone, ran)
+    flags = clone.contents.flags
+    must(flags == abi.IS_COPIED, f"a clone has flags {flags}")
+    there = address_of(clone.contents.dl_tensor)
+    must(not there or there != address_of(pointer.contents.dl_tensor), "a clone shares memory")
+    array = np.from_dlpack(as_tensor(clone))
+    must(same(array, expected) and not ran, "a clone has other values, or is freed")
     del array
-    capsules.sweep()
-    must(len(ran) == 1, f"the clone's deleter ran {len(ran)} times")
-    return flags
-
-
-def back_to_numpy(tensor, expected):
-    if tensor.flags & dlpack.READ_ONLY and not NUMPY_KNOWS_FLAGS:
-        must(same(np.from_dlpack(tensor.clone()), expected), "NumPy got other values")
-        return "a clone"
-    array = np.from_dlpack(tensor)
-    must(same(array, expected), "NumPy got other values")
-    must(array.size == 0 or array.ctypes.data == tensor.address, "NumPy got other memory")
-    writable = not tensor.flags & dlpack.READ_ONLY
-    if NUMPY_KNOWS_FLAGS and array.size:  # an empty array is NumPy's: nothing to write
-        must(array.flags.writeable == writable, "NumPy got another READ_ONLY")
-    return "same" if array.flags.writeable else "same, R"
+    must(sorted(ran) == [1, 2, 3], f"the clone's deleters ran as {ran}")
+    del kept
+    return letters(flags)
 
 
 def back_home(tensor, expected, home):
     given, result = tensor, "same"
     try:
         theirs = home(tensor)
-    except BufferError:
-        # It requests a legacy tensor, which cannot be read-only. It has received nothing of ours.
-        capsules.sweep()
-        must(tensor.ref_count == 1, "a refused tensor was not given back")
-        given, result = tensor.clone(), "a clone"
+    except BufferError:  # it requests a legacy tensor, which cannot be read-only
+        given, result = tensor.copy(), "a clone"
         theirs = home(given)
-    ours = dlpack.from_dlpack(theirs)
-    must(prints(ours, expected), "the framework got other values")
-    return result if ours.address == given.address else "copied"
+    ours = dlpack_rs.from_dlpack(theirs)
+    must(same(np.from_dlpack(ours), expected), "the framework got other values")
+    return result if ours.data_ptr == given.data_ptr else "copied"
 
 
 def main():
+    if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        print(f"left out: NumPy {np.__version__} has no DLPack 1.0; 2.1, for Python 3.10, has it")
+        return 0
     warnings.filterwarnings("ignore")
     rows, wrong = [], []
-    for module, make in SOURCES.items():
+    for make in (numpy, tvm_ffi, torch, jax, tensorflow):
         try:
-            importlib.import_module(module)
+            name = f"{make.__name__} {importlib.import_module(make.__name__).__version__}"
         except ImportError:
-            rows.append({"framework": module, "tensor": "(not installed here)"})
+            rows.append({"framework": make.__name__, "tensor": "(not installed here)"})
             continue
-        name, version, home, cases = make()
+        home, cases = make()
         for label, source, expected in cases:
-            row = {"framework": f"{name} {version}", "tensor": label}
+            row = {"framework": name, "tensor": label}
             rows.append(row)
             before = sys.getrefcount(expected)
             try:
@@ -285,15 +271,13 @@ def main():
                 gc.collect()
                 must(sys.getrefcount(expected) == before, "a reference to the array was lost")
             except Exception as error:
-                wrong.append(f"{row['framework']}, {label}: {type(error).__name__}: {error}")
+                wrong.append(f"{name}, {label}: {type(error).__name__}: {error}")
                 row["deleters"] = "WRONG"
     show(rows)
-    if capsules.watched:
-        wrong.append(f"{len(capsules.watched)} callbacks never ran")
     for line in wrong:
         print("WRONG:", line)
     exchanged = sum("protocol" in row for row in rows)
-    version = dlpack.lib.dlrs_version_string().decode()
+    version = abi.lib.dlrs_version_string().decode()
     print(f"libdlpack_rs {version}, Python {sys.version.split()[0]}: {exchanged} tensors "
           f"exchanged, {len(wrong)} wrong")
     return bool(wrong)

@@ -37,7 +37,6 @@ static void unmap(void *context) {
   free(map);
 }
 
-// [quote:wrap]
 /* The tensor of a description in shared memory, which is unmapped when the last reference to the
  * tensor goes. */
 static dlrs_status wrap(int memory, const description *theirs, DLManagedTensorVersioned **out,
@@ -78,7 +77,6 @@ refused:
   snprintf(error->message, sizeof error->message, "%s", problem);
   return DLRS_BAD_ARG;
 }
-// [/quote]
 
 /* A description and the descriptor of its memory, in one message. */
 static int give(int socket, const description *what, int memory) {
@@ -97,7 +95,6 @@ static int give(int socket, const description *what, int memory) {
   return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *what ? 0 : -1;
 }
 
-// [quote:take]
 /* The next description and the descriptor of its memory, which the caller closes; NO_MORE, or
  * MALFORMED for any other message, all of whose descriptors are closed. */
 enum { NO_MORE = -1, MALFORMED = -2 };
@@ -125,7 +122,6 @@ static int take(int socket, description *what) {
   if (descriptors > 0) close(memory);
   return nbytes == 0 && descriptors == 0 ? NO_MORE : MALFORMED;
 }
-// [/quote]
 
 static int print(const char *who, const DLManagedTensorVersioned *tensor, dlrs_error *error) {
   char text[512];

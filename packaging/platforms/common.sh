@@ -7,31 +7,7 @@ target_dir=${CARGO_TARGET_DIR:-$root/target}
 tests=${DLRS_C_TESTS:-$root/c_tests}
 export CARGO_TARGET_DIR=$target_dir
 
-passed=0 failed=0
-# row NAME COMMAND...: one line; a failed command's output comes before it. The counts of a command
-# that prints "N passed, M failed" are in its line. Sets $worked to `true` or `false`: where a row
-# is a condition, in `row ... || return`, bash would continue after a failed line of the command.
-row() {
-  local name=$1 start=$SECONDS log count; shift
-  log=$(mktemp)
-  (set -e; "$@") >"$log" 2>&1
-  local status=$?
-  count=$(grep -aoE '[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
-  if [ $status -eq 0 ]; then
-    passed=$((passed + 1)) worked=true
-    echo "pass  $name${count:+: $count} ($((SECONDS - start)) s)"
-  else
-    # shellcheck disable=SC2034 # by those that source this
-    failed=$((failed + 1)) worked=false
-    tail -n 30 "$log"
-    echo "FAIL  $name${count:+: $count} (status $status)"
-  fi
-  rm -f "$log"
-}
-totals() {
-  echo "$1: $passed passed, $failed failed"
-  [ $failed -eq 0 ] && [ $passed -gt 0 ]
-}
+. tests/lib/rows.sh
 
 # need TOOL:PACKAGE...: exits with the packages to install when a tool is missing.
 need() {
@@ -71,6 +47,42 @@ build() {
   export "CARGO_TARGET_${name//-/_}_LINKER=$(command -v "$2")"
   "$cargo" "${3:-build}" --release --locked -p dlpack_rs_cdylib --target "$1" -Zbuild-std=core \
     "${@:4}"
+}
+
+# layouts CC CXX [OPTION...]: every offset, as constants, seen by the target's C and C++.
+layouts() {
+  local header standard compile
+  for header in dlpack.h dlpack_rs.h; do
+    for standard in c99 c11 c17 c++11 c++17 c++20; do
+      compile=("$1" -x c -pedantic)
+      case $standard in c++*) compile=("$2" -x c++) ;; esac
+      "${compile[@]}" "${@:3}" -std=$standard -Wall -Wextra -Werror -fsyntax-only \
+        -include stddef.h -include stdint.h -Iinclude -DHEADER="\"$header\"" \
+        c_tests/headers/layout.c
+    done
+  done
+}
+# An ELF library exports exactly the list, but for what musl's linker adds.
+exported() { # exported FILE
+  readelf -W --dyn-syms "$1" |
+    awk '$5 == "GLOBAL" && $7 != "UND" && $8 !~ /^_(init|fini)$/ { print $8 }' | sort |
+    diff <(crates/cdylib/exports.sh) -
+}
+# Law 6: it has no thread-local storage, and no code that only a panic needs; and it stays loaded.
+lean() { # lean FILE
+  readelf -Wd "$1" | grep -F NODELETE
+  if readelf -Wl "$1" | grep -E '^ +TLS'; then return 1; fi
+  readelf -W --dyn-syms "$1" | sed -n 's/.* UND //p' | sort -u
+  if readelf -W --dyn-syms "$1" | grep -E 'UND (abort|_Unwind|__tls_get_addr)'; then return 1; fi
+}
+# shellcheck disable=SC2154 # $out is set by those that source this
+compile_parts() { # compile_parts CC AR: $out/libparts.a
+  local part
+  for part in $(parts); do
+    "$1" -std=gnu11 -O1 -Iinclude -I"$tests" -c "$part" -o "$out/$(basename "$part" .c).o"
+  done
+  rm -f "$out/libparts.a"
+  "$2" rcs "$out/libparts.a" $(parts | sed "s|.*/\(.*\)\.c|$out/\1.o|")
 }
 
 # The programs: files with a main. The others are linked to them.

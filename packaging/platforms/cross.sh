@@ -37,41 +37,10 @@ make_library() {
   cp "$out/libdlpack_rs.so" "$out/libcopy.so"
   ln -sf libdlpack_rs.so "$out/$soname"
 }
-# Law 6 applies here as well: no thread-local storage, and no code that only a panic needs.
-lean() {
-  local lib=$out/libdlpack_rs.so
-  readelf -Wd "$lib" | grep -F "[$soname]"
-  readelf -Wd "$lib" | grep -F NODELETE
-  if readelf -Wl "$lib" | grep -E '^ +TLS'; then return 1; fi
-  readelf -W --dyn-syms "$lib" | sed -n 's/.* UND //p' | sort -u
-  if readelf -W --dyn-syms "$lib" | grep -E 'UND (abort|_Unwind|__tls_get_addr)'; then return 1; fi
-}
-exported() { # exactly the list
-  readelf -W --dyn-syms "$out/libdlpack_rs.so" | awk '$5 == "GLOBAL" && $7 != "UND" {print $8}' |
-    sort | diff <(crates/cdylib/exports.sh) -
-}
-layouts() { # every offset, as constants, seen by the target's C and C++
-  local header standard
-  for header in dlpack.h dlpack_rs.h; do
-    for standard in c99 c11 c17; do
-      "$gnu-gcc" -std=$standard -Wall -Wextra -Werror -pedantic -fsyntax-only -include stddef.h \
-        -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
-    done
-    for standard in c++11 c++17 c++20; do
-      "$gnu-g++" -x c++ -std=$standard -Wall -Wextra -Werror -fsyntax-only -include stddef.h \
-        -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
-    done
-  done
+named() { # as programs ask for it
+  readelf -Wd "$out/libdlpack_rs.so" | grep -F "[$soname]"
 }
 
-compile_parts() {
-  local part
-  for part in $(parts); do
-    "$gnu-gcc" -std=gnu11 -O1 -Iinclude -I"$tests" -c "$part" -o "$out/$(basename "$part" .c).o"
-  done
-  rm -f "$out/libparts.a"
-  "$gnu-ar" rcs "$out/libparts.a" $(parts | sed "s|.*/\(.*\)\.c|$out/\1.o|")
-}
 link_with=(-lparts -ldlpack_rs -pthread -ldl)
 program() { # program RUNNER SOURCE
   local name; name=$(basename "$2")
@@ -116,10 +85,11 @@ one_target() { # one_target TARGET
     "/usr/$gnu/include/stdio.h:$packages"
   row "$1: the library" make_library
   $worked || return
-  row "$1: exports are the list" exported
-  row "$1: no TLS, no panic path, stays loaded" lean
-  row "$1: layout tables, C and C++" layouts
-  row "$1: parts of the C tests" compile_parts
+  row "$1: its name" named
+  row "$1: exports are the list" exported "$out/libdlpack_rs.so"
+  row "$1: no TLS, no panic path, stays loaded" lean "$out/libdlpack_rs.so"
+  row "$1: layout tables, C and C++" layouts "$gnu-gcc" "$gnu-g++"
+  row "$1: parts of the C tests" compile_parts "$gnu-gcc" "$gnu-ar"
   $worked || return
   if [ "$1" = i686 ]; then
     runner=native

@@ -68,15 +68,6 @@ lean() { # lean DLL
   grep DYNAMIC_BASE "$out/headers.txt"
   grep NX_COMPAT "$out/headers.txt"
 }
-layouts() { # every offset, as constants, seen by the target's C and C++
-  local header
-  for header in dlpack.h dlpack_rs.h; do
-    $gnu-gcc -std=c11 -Wall -Wextra -Werror -pedantic -fsyntax-only -include stddef.h \
-      -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
-    $gnu-g++ -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -include stddef.h \
-      -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
-  done
-}
 imports_marked() { # dlpack_rs.h marks functions for import, and leaves dlpack.h's macro alone
   local preprocess="$gnu-gcc -E -Iinclude -include dlpack_rs.h -xc /dev/null"
   $preprocess | grep -cE 'dllimport.*dlrs_version\(void\)'
@@ -194,17 +185,6 @@ msvc_program() { # msvc_program NAME EXE: one that was built above
   cp -r "$out/$2" "$out/planted" "$msvc/"
   run_program "$1" "$msvc/$2"
 }
-msvc_layouts() { # by clang's idea of its ABI
-  local header
-  for header in dlpack.h dlpack_rs.h; do
-    clang --target=x86_64-pc-windows-msvc -ffreestanding -std=c11 -Wall -Wextra -Werror \
-      -fsyntax-only -include stddef.h -include stdint.h -Iinclude -DHEADER="\"$header\"" \
-      c_tests/headers/layout.c
-    clang --target=x86_64-pc-windows-msvc -ffreestanding -x c++ -std=c++17 -Wall -Wextra -Werror \
-      -fsyntax-only -include stddef.h -include stdint.h -Iinclude -DHEADER="\"$header\"" \
-      c_tests/headers/layout.c
-  done
-}
 
 find_rust
 for wine in "${WINE:-}" wine64 /usr/lib/wine/wine64 wine; do
@@ -227,7 +207,7 @@ $worked || { totals windows; exit 1; }
 row ".def file and delay-load library" make_def
 row "exports are the list" exported "$out/dlpack_rs.dll"
 row "imports, no TLS, no panic path, no start-up code" lean "$out/dlpack_rs.dll"
-row "layout tables, C and C++" layouts
+row "layout tables, C and C++" layouts $gnu-gcc $gnu-g++
 row "dllimport, and DLPACK_DLL as upstream has it" imports_marked
 row "parts of the C tests" compile_parts
 $worked || { totals windows; exit 1; }
@@ -241,7 +221,8 @@ done
 row "lifecycle.c, LoadLibrary and FreeLibrary" lifecycle
 row "test_engine.c, static library" static_program "$tests/test_engine.c"
 row "find_package with packaging/cmake/mingw-toolchain.cmake" cmake_package
-row "MSVC: layout tables by clang" msvc_layouts
+# By clang's idea of its ABI.
+row "MSVC: layout tables by clang" layouts clang clang --target=x86_64-pc-windows-msvc -ffreestanding
 row "MSVC: dlpack_rs.dll and its import library, by LLVM's linker" msvc_library
 $worked || { totals windows; exit 1; }
 row "MSVC: exports are the list" exported "$msvc/dlpack_rs.dll"

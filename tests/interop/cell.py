@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import checks  # noqa: E402
+import hooks  # noqa: E402
 from checks import CHECKS, Refused, Skip, Wrong  # noqa: E402
 
 
@@ -49,7 +50,7 @@ def main():
     warnings.filterwarnings("ignore")
     name, *known = sys.argv[1:]
     system = importlib.import_module(f"systems.{name}")
-    say(version=system.version())
+    say(version=hooks.version(system))
     wanted = {**getattr(system, "CHECKS", CHECKS), **getattr(system, "MORE", {})}
     for check, function in wanted.items():
         if check not in known:

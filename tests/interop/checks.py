@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from ours import (Capsule, Counted, Facts, Made, capsules, ctypes_binding, dtype_of, facts,
+from ours import (Capsule, Counted, Facts, Made, capsules, dtype_of, facts,
                   of_array, take)  # first: it sets the path to dlpack_rs
 
 from dlpack_rs import inspect, prepare
@@ -34,7 +34,28 @@ def must(condition, what):
         raise Wrong(what)
 
 
+def capsuled(system, x):
+    """What has their tensor's __dlpack__."""
+    return getattr(system, "exporter", lambda x: x)(x)
+
+
+def address_of(system, x, unknown=None):
+    return getattr(system, "address", lambda _: unknown)(x)
+
+
 MATRIX = np.arange(24, dtype=np.float32).reshape(4, 6)
+ROW_MAJOR = {"shape": (4, 6), "strides": (6, 1)}
+# The elements that a check sends, and how they lie.
+LAYOUTS = {
+    "import transposed": (MATRIX.T, {"shape": (6, 4), "strides": (1, 6)}),
+    "import reversed": (MATRIX[::-1], {"shape": (4, 6), "strides": (-6, 1), "first": 72}),
+    "import gapped": (MATRIX[:, ::2], {"shape": (4, 3), "strides": (6, 2)}),
+    "import broadcast": (np.broadcast_to(MATRIX[0], (3, 6)), {"shape": (3, 6), "strides": (0, 1)}),
+    "import byte_offset": (MATRIX, {**ROW_MAJOR, "byte_offset": 256}),
+    # One that is not folded into data, as other libraries export it.
+    "import raw offset": (MATRIX, {**ROW_MAJOR, "byte_offset": 256, "raw": True}),
+    "import unaligned": (MATRIX, {**ROW_MAJOR, "misaligned": 4}),
+}
 
 
 # --- theirs -> ours ---------------------------------------------------------------------------
@@ -50,14 +71,14 @@ def theirs(system, make, *arguments):
 
 def exported(system, x, expected):
     """Imports their tensor, whose bytes must match. Returns (facts, our tensor)."""
-    capsule = capsules.request(system.exporter(x) if hasattr(system, "exporter") else x)
+    capsule = capsules.request(capsuled(system, x))
     seen = Facts(capsule)
     tensor = take(Capsule(capsule, seen.device))
     ours = facts(tensor)
     if expected.size:
         must(ours.address == seen.address, "a copy was made")
-        known = system.address(x) if hasattr(system, "address") else seen.address
-        must(seen.address == known, "the capsule shows other memory than the framework")
+        must(seen.address == address_of(system, x, seen.address),
+             "the capsule shows other memory than the framework")
     must(ours.shape == expected.shape, f"shape {ours.shape}")
     must(np.array_equal(as_numpy(tensor), expected, equal_nan=expected.dtype.kind in "fc"),
          "values differ")
@@ -98,20 +119,20 @@ def export_direct(system):
 def export_and_back(system):
     """Exports their tensor from ours back to them: the same memory, or the reason why not."""
     x = system.make(MATRIX)
-    tensor = take(system.exporter(x) if hasattr(system, "exporter") else x)
+    tensor = take(capsuled(system, x))
     try:
         back = system.take(tensor)
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {error}") from None
     must(np.array_equal(system.values(back), MATRIX), "values differ")
-    address = getattr(system, "address", lambda _: object())
-    return "zero-copy" if address(x) == address(back) else "copied by the peer"
+    same = hasattr(system, "address") and system.address(x) == system.address(back)
+    return "zero-copy" if same else "copied by the peer"
 
 
 def export_copy(system):
     """copy=True returns other memory, flagged as a copy; copy=False returns theirs."""
     x = system.make(MATRIX)
-    x = system.exporter(x) if hasattr(system, "exporter") else x
+    x = capsuled(system, x)
     theirs = Facts(capsules.request(x)).address
     shared, copied = take(x, copy=False), take(x, copy=True)
     must(copied.flags == 2, f"a copy has flags {copied.flags}")  # until it is shared
@@ -169,18 +190,16 @@ def export_read_only(system):
 def export_deleter(system):
     """Their deleter runs once: after the last of 3 references, and for a capsule never consumed."""
     x = system.make(MATRIX)
-    x = system.exporter(x) if hasattr(system, "exporter") else x
+    x = capsuled(system, x)
     counted = Counted(capsules.request(x))
     tensor = take(Capsule(counted.capsule))
     copies = [tensor.__dlpack__(max_version=(1, 3)) for _ in range(2)]
     del x, tensor
     gc.collect()
-    capsules.sweep()
     must(counted.calls == 0, "freed while two capsules still have it")
     del copies
     counted.capsule = None
     gc.collect()
-    capsules.sweep()
     must(counted.calls == 1, f"their deleter ran {counted.calls} times")
     return "once"
 
@@ -193,8 +212,7 @@ def imported(system, made, expected, zero_copy=True):
     x = offer(system, made)
     if hasattr(system, "values"):
         must(np.array_equal(system.values(x), expected), "they have other values")
-    address = system.address(x) if hasattr(system, "address") else None
-    return x, expected.size and address == made.address
+    return x, expected.size and address_of(system, x) == made.address
 
 
 verdict = None  # the verdict of dlpack_rs.consumers on the last tensor exported
@@ -244,55 +262,25 @@ def import_(system):
     return "zero-copy"
 
 
-def layout(system, expected, **options):
-    made = Made(dtype="float32", **options)
-    _, same = imported(system, made, expected)
-    return "zero-copy" if same else "copied by the peer"
+def layout(name):
+    def check(system):
+        expected, options = LAYOUTS[name]
+        made = Made(MATRIX.tobytes(), dtype="float32", **options)
+        _, same = imported(system, made, expected)
+        return "zero-copy" if same else "copied by the peer"
+    return check
 
 
 def import_0d(system):
     value = np.array(2.5, np.float32)
-    return layout(system, value, data=value.tobytes(), shape=())
+    _, same = imported(system, of_array(value), value)
+    return "zero-copy" if same else "copied by the peer"
 
 
 def import_empty(system):
     made = of_array(np.zeros((0, 3), np.float32))
     imported(system, made, np.zeros((0, 3), np.float32))
     return "works"
-
-
-def import_transposed(system):
-    return layout(system, MATRIX.T, data=MATRIX.tobytes(), shape=(6, 4), strides=(1, 6))
-
-
-def import_reversed(system):
-    return layout(system, MATRIX[::-1], data=MATRIX.tobytes(), shape=(4, 6), strides=(-6, 1),
-                  first=72)
-
-
-def import_gapped(system):
-    return layout(system, MATRIX[:, ::2], data=MATRIX.tobytes(), shape=(4, 3), strides=(6, 2))
-
-
-def import_broadcast(system):
-    row = np.broadcast_to(MATRIX[0], (3, 6))
-    return layout(system, row, data=MATRIX[0].tobytes(), shape=(3, 6), strides=(0, 1))
-
-
-def import_offset(system):
-    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
-                  byte_offset=256)
-
-
-def import_raw_offset(system):
-    """A byte_offset that is not folded into data, as other libraries export it."""
-    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
-                  byte_offset=256, raw=True)
-
-
-def import_unaligned(system):
-    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
-                  misaligned=4)
 
 
 def import_read_only(system):
@@ -310,7 +298,7 @@ def import_deleter(system):
     """Our deleter runs once: after their release, and not while we still hold the tensor."""
     made = of_array(MATRIX)
     x = offer(system, made)
-    same = hasattr(system, "address") and system.address(x) == made.address
+    same = address_of(system, x) == made.address
     made.tensor = None
     if same:
         must(made.times_freed() == 0, "freed under their tensor")
@@ -328,12 +316,8 @@ def prepared(system):
     name, data = system.__name__.rpartition(".")[2], MATRIX.tobytes()
     if name not in [consumer.name for consumer in CONSUMERS]:
         raise Skip
-    forms = [(MATRIX, {"shape": (4, 6)}),
-             (MATRIX, {"shape": (4, 6), "misaligned": 4}),
-             (MATRIX, {"shape": (4, 6), "byte_offset": 256}),
-             (MATRIX.T, {"shape": (6, 4), "strides": (1, 6)}),
-             (MATRIX[::-1], {"shape": (4, 6), "strides": (-6, 1), "first": 72}),
-             (MATRIX[:, ::2], {"shape": (4, 3), "strides": (6, 2)})]
+    forms = [(MATRIX, {"shape": (4, 6)}), *(LAYOUTS[f"import {layout}"] for layout in (
+        "unaligned", "byte_offset", "transposed", "reversed", "gapped"))]
     for (expected, form), read_only, drop in itertools.product(forms, (False, True), (False, True)):
         made = Made(data, dtype="float32", read_only=read_only, **form)
         try:
@@ -345,7 +329,7 @@ def prepared(system):
         if hasattr(system, "values"):
             must(np.array_equal(system.values(x), expected), f"other values, {how}")
         must(how.startswith(f"{name}: shared") == (address == made.address), how)
-        theirs = system.address(x) if hasattr(system, "address") else None
+        theirs = address_of(system, x)
         if theirs is not None:
             must((theirs == address) != (f"; {name} copies it" in how), how)
         if read_only and address == made.address:
@@ -367,7 +351,7 @@ def keep_some(system):
         made = of_array(MATRIX)
         kept.extend([made, system.take(made.tensor), made.tensor.__dlpack__()])
         x = system.make(MATRIX)
-        kept.append(take(system.exporter(x) if hasattr(system, "exporter") else x))
+        kept.append(take(capsuled(system, x)))
     except Exception:
         pass  # rejections were checked before
 
@@ -388,7 +372,7 @@ def dtype(system, name):
     made = Made(pattern, (8,), name)
     x = offer(system, made)
     must(made.bytes() == pattern, "the bytes changed")
-    back_from = system.exporter(x) if hasattr(system, "exporter") else x
+    back_from = capsuled(system, x)
     if not hasattr(back_from, "__dlpack__"):
         return "taken"
     seen = Facts(capsules.request(back_from))
@@ -396,8 +380,8 @@ def dtype(system, name):
         return f"comes back as {seen.dtype}"
     back = take(back_from)
     must(facts(back).dtype == dtype_of(name), "our import changes the type")
-    clone = ctypes_binding.from_dlpack(back).clone()
-    must(ctypes.string_at(clone.address, count) == pattern, "the bytes differ")
+    clone = back.copy()
+    must(ctypes.string_at(clone.data_ptr, count) == pattern, "the bytes differ")
     return "zero-copy" if seen.address == made.address else "copied by the peer"
 
 
@@ -409,10 +393,7 @@ CHECKS = {
     "export reversed": export_reversed, "export read-only": export_read_only,
     "export deleter": export_deleter,
     "import": import_, "import 0-d": import_0d, "import empty": import_empty,
-    "import transposed": import_transposed, "import reversed": import_reversed,
-    "import gapped": import_gapped, "import broadcast": import_broadcast,
-    "import byte_offset": import_offset,
-    "import raw offset": import_raw_offset, "import unaligned": import_unaligned,
+    **{name: layout(name) for name in LAYOUTS},
     "import read-only": import_read_only, "import deleter": import_deleter,
     "prepared": prepared,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import dlpack_rs  # noqa: E402
+import hooks  # noqa: E402
 from dlpack_conformance import LIBRARIES, Library  # noqa: E402
 from dlpack_conformance._libraries import Ours  # noqa: E402
 from dlpack_conformance._memory import newest  # noqa: E402
@@ -24,7 +25,7 @@ class System(Library):
             self.take = None
 
     def version(self):
-        return self.system.version()
+        return hooks.version(self.system)
 
     def exported(self, x):
         return self.system.exporter(x) if hasattr(self.system, "exporter") else x

@@ -6,17 +6,15 @@ callback counts the frees and any layout is possible.
 
 import gc
 import sys
-from ctypes import POINTER, addressof, byref, c_char, c_int64, c_void_p, cast, string_at
+from ctypes import POINTER, addressof, byref, c_char, c_int64, c_void_p, cast, py_object, string_at
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples" / "python")]
-
-import capsules  # noqa: E402
-import dlpack_ctypes as ctypes_binding  # noqa: E402
+sys.path.insert(0, str(ROOT / "python"))
 
 import dlpack_rs  # noqa: E402
 from dlpack_rs import abi  # noqa: E402
+from dlpack_rs.abi import capsule as capsules  # noqa: E402
 
 take = dlpack_rs.from_dlpack
 
@@ -60,9 +58,45 @@ def facts(tensor):
     return Facts(tensor.__dlpack__(max_version=(1, 3)))
 
 
+def parse(name):
+    dtype, text = abi.DLDataType(), name.encode()
+    abi.call(abi.lib.dlrs_dtype_parse, text, len(text), byref(dtype))
+    return dtype
+
+
 def dtype_of(name):
-    parsed = ctypes_binding.parse_dtype(name)
+    parsed = parse(name)
     return parsed.code, parsed.bits, parsed.lanes
+
+
+class Raw:
+    """A tensor of the C ABI, exported with its struct as it is."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __del__(self, release=abi.lib.dlrs_release):  # at exit the module's globals may be gone
+        release(self.tensor)
+
+    def __dlpack__(self, **request):
+        asked = abi.DLRS_INIT(abi.dlrs_py_request, **{name: id(value) for name, value in
+                                                      request.items()})
+        out = py_object()
+        abi.call(abi.pylib.dlrs_py_export, self.tensor, byref(asked), byref(out))
+        return abi.new_object(out)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Owner:
+    """What a tensor keeps: its memory, and a list that grows when it is released."""
+
+    def __init__(self, memory, freed):
+        self.memory, self.freed = memory, freed
+
+    def __del__(self):
+        self.freed.append(1)
 
 
 class Made:
@@ -81,20 +115,14 @@ class Made:
         self.freed = []
         tensor = abi.DLTensor(
             None if 0 in shape else start + first, abi.DLDevice(1, 0), len(shape),
-            ctypes_binding.parse_dtype(dtype), (c_int64 * len(shape))(*shape),
+            parse(dtype), (c_int64 * len(shape))(*shape),
             (c_int64 * len(shape))(*strides) if strides is not None else None, byte_offset)
         if 0 in shape:
             tensor.byte_offset = 0
         flags = abi.READ_ONLY if read_only else 0
-        self.callback = ctypes_binding.Callback(lambda: self.freed.append(1))
         out = abi.Versioned()
-        abi.call(abi.lib.dlrs_tensor_wrap, tensor, flags, ctypes_binding.RELEASE,
-                 self.callback.given.pointer, byref(out))
-        self.callback.give()
-        made = ctypes_binding.Tensor(out)
-        self.tensor = made if raw else take(made)
-        if not raw:
-            made.close()
+        abi.call(abi.pylib.dlrs_py_wrap, tensor, flags, Owner(self.room, self.freed), byref(out))
+        self.tensor = Raw(out) if raw else take(Raw(out))
 
     def write(self, data):
         (c_char * len(data)).from_address(self.memory)[:] = data
@@ -104,7 +132,6 @@ class Made:
 
     def times_freed(self):
         gc.collect()
-        capsules.sweep()
         return len(self.freed)
 
 
@@ -115,6 +142,9 @@ def of_array(array, dtype=None, **options):
 
 DELETERS = {"legacy": abi.CFUNCTYPE(None, abi.Legacy),
             "versioned": abi.CFUNCTYPE(None, abi.Versioned)}
+
+
+kept = []  # C may call them at the very end
 
 
 class Counted:
@@ -131,7 +161,8 @@ class Counted:
             if theirs:
                 theirs(pointer)
 
-        self.ours = capsules.immortal(kind(deleter))
+        self.ours = kind(deleter)
+        kept.append(self.ours)
         managed.deleter = cast(self.ours, c_void_p)
         self.capsule = capsule
 

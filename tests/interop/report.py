@@ -185,21 +185,30 @@ def as_json(found):
 
 
 def row(group):
-    """[outcome, checks], in lines of at most 100 columns that break between two checks."""
+    """[outcome, checks], the checks as text in lines of at most 100 columns."""
     outcome, checks = group
-    words = [json.dumps(check).replace(" ", "\0") for check in checks]
-    text = textwrap.fill(", ".join(words), 94, break_long_words=False, break_on_hyphens=False)
-    first, text = f"   [{json.dumps(outcome)}, [", text.replace("\n", "\n     ").replace("\0", " ")
-    fits = len(first) + len(text) < 98 and "\n" not in text
-    return f"{first}{text}]]" if fits else f"{first}\n     {text}]]"
+    types = [check.removeprefix("dtype ") for check in checks if check.startswith("dtype ")]
+    names = [check for check in checks if not check.startswith("dtype ")]
+    text = "; ".join(names + ["types " + " ".join(types)] * bool(types))
+    head, lines = f"   [{json.dumps(outcome)}, [", textwrap.wrap(text, 92, break_on_hyphens=False)
+    if len(head) + len(text) < 96:
+        return f'{head}"{text}"]]'
+    return head + ",".join(f"\n     {json.dumps(line)}" for line in lines) + "]]"
+
+
+def checks_of(lines):
+    """The checks of a row."""
+    for part in " ".join(lines).split("; "):
+        word, _, types = part.partition(" ")
+        yield from (f"dtype {name}" for name in types.split()) if word == "types" else [part]
 
 
 def recorded():
     """The data of results.json, as `data` made it: outcomes are {check: [result, text]}."""
     found = json.loads(DATA.read_text())
     for system in found["systems"].values():
-        system["outcomes"] = {check: outcome for outcome, checks in system["outcomes"]
-                              for check in checks}
+        system["outcomes"] = {check: outcome for outcome, lines in system["outcomes"]
+                              for check in checks_of(lines)}
     return found
 
 

@@ -141,8 +141,3 @@ def consume(obj, legacy_flags=1):
     out = Versioned()
     call(lib.dlrs_py_capsule_consume, obj, legacy_flags, byref(out))
     return Tensor(out)
-
-
-def sum_of(array):
-    """For other processes, which find it by its name."""
-    return sum(import_(array).values(array.size))

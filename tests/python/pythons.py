@@ -52,17 +52,17 @@ def debug(python):
     return ask(python, "hasattr(sys, 'gettotalrefcount')") == "True"
 
 
-def run(python, script, **environment):
+def run(python, script, *arguments, **environment):
     """The outcome of a script, which can import modules of this folder and of the package."""
     path = os.pathsep.join([str(HERE), str(ROOT / "python")])
-    return subprocess.run([python, "-B", "-X", "faulthandler", "-c", script], cwd=HERE, timeout=300,
-                          capture_output=True, text=True,
+    return subprocess.run([python, "-B", "-X", "faulthandler", "-c", script, *arguments], cwd=HERE,
+                          capture_output=True, text=True, timeout=300,
                           env={**os.environ, "PYTHONPATH": path, **environment})
 
 
-def check(python, script, **environment):
+def check(python, script, *arguments):
     """A script must succeed without output."""
-    done = run(python, script, **environment)
+    done = run(python, script, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stdout + done.stderr
 
 

@@ -15,17 +15,10 @@ import sys
 
 import numpy as np
 import test_cast as cast
-from test_cast import PADDED, TYPES, Managed, Tensor
+from test_cast import PADDED, TYPES, abi
 
-ALLOW_OVERLAP = 1
-OVERLAP_SRC_DST = 305
 COUNTS = [1, 7, 8, 9, 31, 33, 100, 127, 128, 129, 255, 257, 511, 512, 513, 1000, 2500, 4097]
 LARGE = [16383, 32769, 65536, 70001, 131073]
-
-
-class Options(c.Structure):
-    _fields_ = [("struct_size", c.c_uint32), ("flags", c.c_uint32), ("threads", c.c_uint32),
-                ("reserved", c.c_uint32), ("pointers", c.c_void_p * 4)]
 
 
 def shape_of(rng, most):
@@ -46,7 +39,7 @@ class Layout:
     """Where elements of a dtype are: in slots from the first one of the memory on."""
 
     def __init__(self, rng, name, shape, repeats):
-        _, self.code, self.bits = TYPES[name]
+        self.bits = TYPES[name][2]
         self.name, self.shape, self.flags = name, shape, 0
         self.slot = self.bits
         if self.bits < 8 and rng.integers(2):
@@ -71,14 +64,8 @@ class Layout:
         self.places = places
 
     def tensor(self, memory, start):
-        shape = (c.c_int64 * max(len(self.shape), 1))(*self.shape)
-        strides = (c.c_int64 * max(len(self.shape), 1))(*self.strides)
-        offset = self.first * self.slot // 8
-        tensor = Tensor(memory.ctypes.data + start, 1, 0, len(self.shape), self.code, self.bits, 1,
-                        c.cast(shape, c.c_void_p), c.cast(strides, c.c_void_p), offset)
-        result = Managed(1, 3, None, None, self.flags, tensor)
-        result.keep = (shape, strides)
-        return result
+        return c.byref(cast.managed(memory.ctypes.data + start, self.name, self.shape,
+                                    self.strides, self.flags, self.first * self.slot // 8))
 
     def units(self, start):
         """The bits of every element, or its bytes where these are whole."""
@@ -131,16 +118,16 @@ def one(rng, number, large):
     dst_at = src_at + src.nbytes + int(rng.integers(8))
     if shared:
         dst_at = int(rng.integers(src.nbytes + 8))
-    flags = ALLOW_OVERLAP if rng.integers(2) else 0
-    options = Options(c.sizeof(Options), flags, int(rng.choice([0, 1, 2])), 0)
+    flags = abi.DLRS_COPY_ALLOW_OVERLAP if rng.integers(2) else 0
+    options = abi.DLRS_INIT(abi.dlrs_copy_options, flags=flags, threads=int(rng.choice([0, 1, 2])))
     before = memory.copy()
-    error = cast.Error(struct_size=c.sizeof(cast.Error))
-    given, made = src.tensor(memory, src_at), dst.tensor(memory, dst_at)
-    status = cast.lib.dlrs_cast(c.byref(given), c.byref(made), c.byref(options), c.byref(error))
+    error = abi.DLRS_INIT(abi.dlrs_error)
+    status = abi.lib.dlrs_cast(src.tensor(memory, src_at), dst.tensor(memory, dst_at),
+                               c.byref(options), c.byref(error))
     what = f"case {number}: {source} -> {target}, {shape}, {src.strides} -> {dst.strides}"
     overlap = shared and (src.bits_of(src_at, room) & dst.bits_of(dst_at, room)).any()
-    wanted = OVERLAP_SRC_DST if overlap and not flags else 0
-    undecided = status == OVERLAP_SRC_DST and shared and not flags and not overlap
+    wanted = abi.DLRS_OVERLAP_SRC_DST if overlap and not flags else 0
+    undecided = status == abi.DLRS_OVERLAP_SRC_DST and shared and not flags and not overlap
     if status != wanted and not undecided:
         print(f"FAIL  {what}: status {status}, not {wanted}: {error.message.decode()}")
         return False

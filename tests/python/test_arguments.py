@@ -8,7 +8,7 @@ import pytest
 import tvm_ffi
 
 import py_module
-from test_module import refuses
+from fakes import refuses
 
 try:
     import torch

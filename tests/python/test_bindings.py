@@ -3,10 +3,10 @@
 import builtins
 import ctypes
 import gc
+import itertools
 import sys
-import threading
 import weakref
-from ctypes import byref, c_char_p, c_void_p, py_object, pythonapi, sizeof
+from ctypes import byref, c_void_p, py_object, sizeof
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import pyabi
 from dlpack_rs import abi
 from dlpack_rs.abi import (DLDataType, DLDevice, DLTensor, Versioned, dlrs_error,
                            dlrs_py_error_options, dlrs_py_kind, dlrs_py_request)
+from fakes import new_capsule
 from pyabi import Tensor, call, import_, lib
 
 NAME = b"test_bindings.private"
@@ -96,19 +97,6 @@ def test_failed_wrap_takes_no_reference(make, of, flags, status):
     assert references(memory) == before
 
 
-def test_the_last_reference_is_released_on_a_thread_unknown_to_python():
-    memory = Memory()
-    alive = weakref.ref(memory)
-    t = wrap(memory)
-    del memory
-    release = abi.lib.dlrs_release  # CDLL: the thread is not attached while it runs
-    thread = threading.Thread(target=lambda: release(t.take()))
-    thread.start()
-    thread.join()
-    gc.collect()
-    assert alive() is None
-
-
 @pytest.mark.parametrize("version, name", [(None, "dltensor"), ((1, 0), "dltensor_versioned"),
                                            ((0, 8), "dltensor"), ([1, 3], "dltensor_versioned")])
 def test_export_desc_implements_dlpack(version, name):
@@ -126,31 +114,12 @@ def test_export_desc_implements_dlpack(version, name):
     assert '"dltensor"' in repr(export_desc(memory))
 
 
-def test_export_desc_copies_if_needed():
-    memory = Memory()
-    before = references(memory)
-    t = pyabi.consume(export_desc(memory, 1, (None, (1, 0), None, True)))
-    assert t.flags == 2 and t.address != ctypes.addressof(memory.values)
-    assert t.values(6)[:] == [1, 2, 3, 4, 5, 6]
-    assert references(memory) == before
-    for request, flags, error, match in [
-        ((None, None, None, None), 1, BufferError, "READ_ONLY"),
-        ((None, (1, 0), (2, 0), False), 0, BufferError, "COPY_NEEDED"),
-        ((3, (1, 0), None, None), 0, (RuntimeError, ValueError), "STREAM"),
-        (("x", None, None, None), 0, TypeError, "str"),
-    ]:
-        with pytest.raises(error, match=match):
-            export_desc(memory, flags, request)
-        assert references(memory) == before
-    assert pyabi.consume(export_desc(memory, 1, (None, None, None, True))).flags == 1
-
-
 def test_parse_reads_the_keywords():
-    assert parse() == {}
     given = dict(stream=None, max_version=(1, 3), dl_device=(1, 0), copy=False)
-    assert parse(**given) == given
-    for name, value in given.items():
-        assert parse(**{name: value}) == {name: value}
+    for count in range(5):
+        for names in itertools.permutations(given, count):
+            some = {name: given[name] for name in names}
+            assert parse(**some) == some
     other = {"".join(["max", "_ver", "sion"]): (1, 0), "co" + str("py"): True}  # not interned
     assert parse(**other) == {"max_version": (1, 0), "copy": True}
 
@@ -166,14 +135,6 @@ def test_parse_reads_the_keywords():
 def test_parse_raises_the_errors_of_python(args, keywords, match):
     with pytest.raises(TypeError, match=r"__dlpack__\(\) .*" + match):
         parse(*args, **keywords)
-
-
-def test_a_consumer_retries_with_fewer_keywords():
-    class Old:
-        def __dlpack__(self, **keywords):
-            return ones.__dlpack__(**parse(**keywords))
-    ones = np.ones(3)
-    assert np.array_equal(np.from_dlpack(import_(Old(), dl_device=(1, 0))), ones)
 
 
 def private_capsule(tensor, name=NAME):
@@ -223,15 +184,6 @@ def test_a_private_capsule_is_freed_with_an_exception_set():
     assert gone == [1]
 
 
-def test_a_private_capsule_of_a_foreign_tensor():
-    a = np.arange(6.0)
-    before = references(a)
-    h = private_capsule(pyabi.consume(a.__dlpack__(max_version=(1, 0))))
-    assert held(h).contents.dl_tensor.shape[0] == 6 and references(a) == before + 1
-    del h
-    assert references(a) == before
-
-
 @pytest.mark.parametrize("name", [b"dltensor", b"used_dltensor", b"dltensor_versioned",
                                   b"used_dltensor_versioned", b"dlpack_exchange_api"])
 def test_dlpack_s_names_make_no_private_capsule(name):
@@ -244,10 +196,7 @@ def test_dlpack_s_names_make_no_private_capsule(name):
 
 
 def test_a_foreign_capsule_is_no_private_capsule():
-    new = pythonapi.PyCapsule_New
-    new.restype, new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
-    capsule = new(8, NAME, None)
-    assert not held(capsule)
+    assert not held(new_capsule(8, NAME, None))
 
 
 def failure(status=None, field=None, size=sizeof(dlrs_error)):
@@ -320,15 +269,10 @@ def test_all_builtin_exceptions_are_kinds():
             assert type(raised_as(failure(), [(219, 0, name.encode())])) is kind
 
 
-def test_a_shorter_error_has_no_parts():
-    error = failure(size=dlrs_error.text_start.offset)
-    error.text_start, error.text_end = 0, 7
-    assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
-
-
-def test_invalid_offsets_of_parts_are_ignored():
-    for start, end in [(9, 3), (0, 65535), (65535, 65535)]:
-        error = failure()
+def test_parts_that_are_not_there_or_invalid_are_ignored():
+    for size, start, end in [(dlrs_error.text_start.offset, 0, 7), (sizeof(dlrs_error), 9, 3),
+                             (sizeof(dlrs_error), 0, 65535), (sizeof(dlrs_error), 65535, 65535)]:
+        error = failure(size=size)
         error.text_start, error.text_end = start, end
         assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
 
@@ -362,13 +306,10 @@ class Lends(Speaks, bytearray):
         Speaks.__init__(self, *protocols)
 
 
-@pytest.mark.parametrize("protocols, order", [
-    (0, ["dlpack", "interface"]), (abi.DLRS_PY_DUNDER_DLPACK, ["dlpack"]),
-    (abi.DLRS_PY_ARRAY_INTERFACE, ["interface"]), (abi.DLRS_PY_CAPSULE, []),
-    (abi.DLRS_PY_BUFFER, []), (abi.DLRS_PY_EXCHANGE_API, []),
-    (abi.DLRS_PY_EXCHANGE_API | abi.DLRS_PY_DUNDER_DLPACK, ["dlpack"]),
-])
-def test_only_requested_protocols_are_tried(protocols, order):
+@pytest.mark.parametrize("protocols", range(32))
+def test_only_requested_protocols_are_tried(protocols):
+    of = {"dlpack": abi.DLRS_PY_DUNDER_DLPACK, "interface": abi.DLRS_PY_ARRAY_INTERFACE}
+    order = [name for name in of if not protocols or protocols & of[name]]
     speaks = Speaks()
     with pytest.raises(AttributeError) as raised:
         import_(speaks, protocols=protocols)
@@ -390,9 +331,6 @@ def test_each_protocol_alone():
     assert import_(capsule, protocols=abi.DLRS_PY_CAPSULE).shape == (3,)
     with pytest.raises(ValueError, match="consumed before"):
         import_(capsule, protocols=abi.DLRS_PY_CAPSULE)
-    for bad in (b"abcd", [1, 2]):
-        with pytest.raises(AttributeError, match=f"'{type(bad).__name__}' object has no attribute"):
-            import_(bad, protocols=3)
 
 
 def test_device_and_copy_as_objects():
@@ -425,20 +363,6 @@ def test_invalid_device_pairs_are_type_errors(keyword, value):
     with pytest.raises(TypeError, match=keyword + " must be a pair of integers|integer"):
         export_desc(memory, request=request.values())
     assert references(memory) == before
-
-
-def test_pairs_of_integers_of_every_kind():
-    class Pair(tuple):
-        pass
-    memory = Memory()
-    for version in ((1, 0), [1, 0], Pair((1, 0)), (True, False), (np.int64(1), np.int32(0)),
-                    np.array([1, 0]), (1, -1)):
-        capsule = export_desc(memory, request=(None, version, None, None))
-        assert '"dltensor_versioned"' in repr(capsule)
-    with pytest.raises(ValueError, match="max_version"):
-        export_desc(memory, request=(None, (2 ** 40, 0), None, None))
-    with pytest.raises(OverflowError):
-        export_desc(memory, request=(None, (2 ** 80, 0), None, None))
 
 
 @pytest.mark.parametrize("limits, match", [

@@ -9,31 +9,20 @@ the expected value is computed here with exact arithmetic instead.
 """
 
 import ctypes as c
+import os
 import sys
+from pathlib import Path
 
 import ml_dtypes as ml
 import numpy as np
 
-PADDED = 4
+ROOT = Path(__file__).resolve().parents[2]
+os.environ["DLPACK_RS_LIBRARY"] = os.path.abspath(
+    sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/lib/libdlpack_rs.so")
+sys.path.append(str(ROOT / "python"))
+from dlpack_rs import abi  # noqa: E402
 
-
-class Tensor(c.Structure):
-    _fields_ = [("data", c.c_void_p), ("device_type", c.c_int32), ("device_id", c.c_int32),
-                ("ndim", c.c_int32), ("code", c.c_uint8), ("bits", c.c_uint8),
-                ("lanes", c.c_uint16), ("shape", c.c_void_p), ("strides", c.c_void_p),
-                ("byte_offset", c.c_uint64)]
-
-
-class Managed(c.Structure):
-    _fields_ = [("major", c.c_uint32), ("minor", c.c_uint32), ("manager_ctx", c.c_void_p),
-                ("deleter", c.c_void_p), ("flags", c.c_uint64), ("tensor", Tensor)]
-
-
-class Error(c.Structure):
-    _fields_ = [("struct_size", c.c_uint32), ("numbers", c.c_int32 * 5), ("value", c.c_int64),
-                ("limit", c.c_int64), ("message", c.c_char * 256)]
-
-
+PADDED = abi.IS_SUBBYTE_TYPE_PADDED
 SMALL = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
          "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
          "float4_e2m1fn"]
@@ -57,30 +46,22 @@ FLOATS = ["float64", "float32", "float16", "bfloat16", *SMALL]
 PARTS = {"complex64": "float32", "complex128": "float64", "complex32": "float16",
          "bcomplex32": "bfloat16"}
 
-lib = c.CDLL(sys.argv[1] if len(sys.argv) > 1 else "target/lib/libdlpack_rs.so")
 
-
-def managed(array, name):
-    """A tensor over an array's memory; sub-byte types are padded, as in ml_dtypes."""
-    shape = (c.c_int64 * array.ndim)(*array.shape)
-    strides = (c.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+def managed(address, name, shape, strides, flags=PADDED, byte_offset=0):
+    """A tensor over memory; sub-byte types are padded, as in ml_dtypes, or packed."""
     _, code, bits = TYPES[name]
-    tensor = Tensor(array.ctypes.data, 1, 0, array.ndim, code, bits, 1,
-                    c.cast(shape, c.c_void_p), c.cast(strides, c.c_void_p), 0)
-    result = Managed(1, 3, None, None, PADDED, tensor)
-    result.keep = (array, shape, strides)
-    return result
+    numbers = [(c.c_int64 * max(len(shape), 1))(*values) for values in (shape, strides)]
+    tensor = abi.DLTensor(address, abi.DLDevice(abi.kDLCPU, 0), len(shape),
+                          abi.DLDataType(code, bits, 1), *numbers, byte_offset)
+    return abi.DLManagedTensorVersioned(version=(1, 3), flags=flags, dl_tensor=tensor)
 
 
-def call(function, *arguments):
-    error = Error(struct_size=c.sizeof(Error))
-    status = getattr(lib, function)(*arguments, c.byref(error))
-    assert status == 0, error.message.decode()
-
-
-def ours(values, source, target, order="C"):
-    out = np.zeros(values.shape, TYPES[target][0], order)
-    call("dlrs_cast", c.byref(managed(values, source)), c.byref(managed(out, target)), None)
+def ours(values, source, target):
+    out = np.zeros(values.shape, TYPES[target][0])
+    tensors = [c.byref(managed(array.ctypes.data, name, array.shape,
+                               [stride // array.itemsize for stride in array.strides]))
+               for array, name in ((values, source), (out, target))]
+    abi.call(abi.lib.dlrs_cast, *tensors, None)
     return out
 
 
@@ -229,7 +210,7 @@ def compare(got, wanted, source, target, values):
         values = np.repeat(values, 2)
     a, b = codes(got), codes(wanted)
     same = a == b
-    if got.dtype.kind == "f" and got.dtype.itemsize > 1 and got.dtype in (np.dtype("f2"), np.dtype("f4"), np.dtype("f8")):
+    if got.dtype in (np.dtype("f2"), np.dtype("f4"), np.dtype("f8")):
         nans = np.isnan(got) & np.isnan(wanted) & (np.signbit(got) == np.signbit(wanted))
         same |= nans
     wrong = np.flatnonzero(~same)

@@ -2,17 +2,15 @@
 
 import ctypes
 import gc
-import os
 import random
-import subprocess
 import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import py_module
+import pythons
 
 m = py_module.load()
 DEPTH = 20_000  # frames of 26 bytes would fill the thread's stack
@@ -84,10 +82,7 @@ assert len(done) == 3
 @pytest.mark.parametrize("road", ROADS)
 def test_a_chain_of_any_length_is_released_on_a_small_stack(road):
     script = CHAIN.format(depth=DEPTH, step=ROADS[road])
-    done = subprocess.run([sys.executable, "-B", "-X", "faulthandler", "-c", script],
-                          cwd=Path(__file__).parent, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert done.returncode == 0, done.stderr[-2000:]
+    pythons.check(sys.executable, script)
 
 
 ARRAYS = {

@@ -6,7 +6,6 @@ import inspect
 import operator
 import re
 import sys
-import threading
 import weakref
 import zlib
 
@@ -14,20 +13,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import capsules
-import dlpack_ctypes
 import py_module
 from dlpack_rs import abi
+from fakes import CHEAP, SEEDS, Forger, Interface, Old, outcome, refuses, setting
 from test_print import same_text
 from views import random_bytes, random_view
 
 m = py_module.load()
 Tensor = m.Tensor
-CHEAP = settings(max_examples=300, deadline=None, database=None)
 
 
 def same(tensor, array, shared=True):
@@ -46,11 +43,6 @@ def same(tensor, array, shared=True):
         assert all(step == stride * array.itemsize for extent, step, stride in steps if extent > 1)
 
 
-def refuses(kind, words, call, *args, **keywords):
-    with pytest.raises(kind, match=words):
-        call(*args, **keywords)
-
-
 # --- The module -------------------------------------------------------------------------------
 
 def test_modules_share_their_type_and_are_documented():
@@ -67,7 +59,7 @@ def test_modules_share_their_type_and_are_documented():
             assert inspect.signature(getattr(Tensor, name)), name
 
 
-def test_no_tensor_without_memory():
+def test_no_tensor_is_made_by_its_type():
     refuses(TypeError, "from_dlpack", Tensor)
     refuses(TypeError, "not safe|not a type|from_dlpack", object.__new__, Tensor)
     refuses(TypeError, "base type", type, "Sub", (Tensor,), {})
@@ -89,82 +81,57 @@ def test_identity_hash_and_weak_references():
     assert sys.getsizeof(other) == Tensor.__basicsize__ + 2 * ctypes.sizeof(ctypes.c_void_p)  # gc
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: m.from_dlpack(), "exactly one"),
-    (lambda: m.from_dlpack(1, 2), "exactly one"),
-    (lambda: m.from_dlpack(np.zeros(2), x=1), "unexpected keyword"),
-    (lambda: m.empty(), "needs a shape"),
-    (lambda: m.empty((2,), "float32", "cpu", 1), "at most"),
-    (lambda: m.empty((2,), shape=(2,)), "multiple values.*'shape'"),
-    (lambda: m.empty("ab"), "integer"),
-    (lambda: m.empty(2.5), "float|len"),
-    (lambda: m.empty(2).copy("C", 1), "at most"),
-    (lambda: m.empty(2).to(7), "'cuda:0'.*pair of integers; this 'int'"),
-    (lambda: m.empty(2).to(), "needs a device"),
-    (lambda: m.empty(2).to((1, 0, 0)), "'cuda:0'.*not 3 of them"),
-    (lambda: m.empty(2).tolist(1), "at most"),
-    (lambda: m.empty(2).reshape(1, 2, order="C"), "unexpected keyword argument 'order'"),
-    (lambda: m.empty(2).__dlpack__(1), "no positional"),
-    (lambda: m.empty(2)["a"], "integers, slices"),
-    (lambda: m.empty(2)[[0]], "integers, slices"),
-    (lambda: m.empty(2)[True], "integers, slices"),
-    (lambda: m.empty(2)[::"a"], "slice indices"),
-    (lambda: len(m.empty(())), "without axes"),
-    (lambda: iter(m.empty(())), "without axes"),
-    (lambda: m.from_dlpack(np.ndarray), "unbound"),
-])
-def test_invalid_calls_raise_type_errors(call, words):
-    refuses(TypeError, words, call)
+# What is refused, in addition to messages.txt.
+REFUSED = {
+    "m.from_dlpack()": (TypeError, "exactly one"),
+    "m.from_dlpack(1, 2)": (TypeError, "exactly one"),
+    "m.from_dlpack(t, x=1)": (TypeError, "unexpected keyword"),
+    "m.from_dlpack(np.ndarray)": (TypeError, "unbound"),
+    "m.empty()": (TypeError, "needs a shape"),
+    "m.empty((2,), 'float32', 'cpu', 1)": (TypeError, "at most"),
+    "m.empty((2,), shape=(2,))": (TypeError, "multiple values.*'shape'"),
+    "m.empty((1 << 62, 8))": (ValueError, "OVERFLOW"),
+    "m.empty((1,) * 65)": (ValueError, "NDIM|dimensions"),
+    "m.empty(2, order='A')": (ValueError, "empty: order must be 'C' or 'F'"),
+    "m.empty(2, order='K')": (ValueError, "empty: order must be 'C' or 'F'"),
+    "m.empty(2, device='vulkan')": (BufferError, "DEVICE_TYPE"),
+    "t.to()": (TypeError, "needs a device"),
+    "t.to(7)": (TypeError, "'cuda:0'.*pair of integers; this 'int'"),
+    "t.to((1, 0, 0))": (TypeError, "'cuda:0'.*not 3 of them"),
+    "t.to('vulkan')": (BufferError, "DEVICE_TYPE"),
+    "t.to('vulkan', copy=False)": (BufferError, "copy is needed"),
+    "t.tolist(1)": (TypeError, "at most"),
+    "t.copy('C', 1)": (TypeError, "at most 1.*2 given"),
+    "t.copy('X')": (ValueError, "order.*'C', 'F', 'A' or 'K', not 'X'"),
+    "t.copy('Ä')": (ValueError, r"order.*\\xc3\\x84"),
+    "t.copy('C' * 10**6)": (ValueError, r"order.*CCC\.\.\."),
+    "t.copy(7)": (ValueError, "order.*not 'int'"),
+    "t.reshape(1, 6, order='C')": (TypeError, "unexpected keyword argument 'order'"),
+    "t.reshape(-1, -1)": (ValueError, "only one"),
+    "t.T.reshape(6)": (ValueError, "NOT_VIEWABLE"),
+    "t[:, ::2].view('float64')": (ValueError, "."),
+    "t.__dlpack__(1)": (TypeError, "no positional"),
+    "t.__dlpack__(dl_device=(1, 2**40))": (ValueError, f"dl_device.*{2**40}"),
+    "m.from_dlpack(np.ones(2).__dlpack__()).__dlpack__()": (BufferError, "legacy_writable=True"),
+    "t['a']": (TypeError, "integers, slices"),
+    "t[[0]]": (TypeError, "integers, slices"),
+    "t[True]": (TypeError, "integers, slices"),
+    "t[::'a']": (TypeError, "slice indices"),
+    "t[::0]": (ValueError, "zero|step"),
+    "t[1 << 70]": (IndexError, "cannot fit"),
+    "len(m.empty(()))": (TypeError, "without axes"),
+    "iter(m.empty(()))": (TypeError, "without axes"),
+    "int(t)": (TypeError, r"int\(\).*6 elements.*tolist\(\)"),
+    "bool(t)": (ValueError, r"bool\(\).*6 elements.*tolist\(\)"),
+    "t == 3": (TypeError, r"==.*numpy\(\).*`is`"),
+    "3 in t": (TypeError, r"__contains__.*numpy\(\)"),
+}
 
 
-@pytest.mark.parametrize("call, kind, words", [
-    (lambda t: t[4], IndexError, "no such index.*value 4, limit 1"),
-    (lambda t: t[-3], IndexError, "no such index"),
-    (lambda t: t[0, 0, 0], IndexError, "too many"),
-    (lambda t: t[..., ...], IndexError, "one ellipsis"),
-    (lambda t: t[::0], ValueError, "zero|step"),
-    (lambda t: t[1 << 70], IndexError, "cannot fit"),
-    (lambda t: t.reshape(4), ValueError, "numbers of elements differ"),
-    (lambda t: t.reshape(-1, -1), ValueError, "only one"),
-    (lambda t: t.T.reshape(6), ValueError, "NOT_VIEWABLE"),
-    (lambda t: t.permute(0, 0), ValueError, "."),
-    (lambda t: t.permute(0), ValueError, "as many axes"),
-    (lambda t: t.swapaxes(0, 2), ValueError, "axis"),
-    (lambda t: t.flip(2), ValueError, "axis"),
-    (lambda t: t.flip((0, -2)), ValueError, "twice"),
-    (lambda t: t.squeeze(0), ValueError, "extent 1"),
-    (lambda t: t.unsqueeze(4), ValueError, "axis"),
-    (lambda t: t.broadcast_to(2, 4), ValueError, "."),
-    (lambda t: t.copy("X"), ValueError, "order.*'C', 'F', 'A' or 'K', not 'X'"),
-    (lambda t: t.copy(7), ValueError, "order.*not 'int'"),
-    (lambda t: t[:, ::2].view("float64"), ValueError, "."),
-    (lambda t: t.item(), ValueError, "exactly one element.*Take one by its index"),
-    (lambda t: m.empty(2, order="A"), ValueError, "empty: order must be 'C' or 'F'"),
-    (lambda t: m.empty(2, order="K"), ValueError, "empty: order must be 'C' or 'F'"),
-    (lambda t: t.to("vulkan"), BufferError, "DEVICE_TYPE"),
-    (lambda t: t.to("gpu"), ValueError, 'to: device: .*"gpu".*PARSE.*cuda:0'),
-    (lambda t: t.to("cpu:1"), BufferError, "DEVICE_ID"),
-    (lambda t: t.to("vulkan", copy=False), BufferError, "copy is needed"),
-    (lambda t: m.empty((-1,)), ValueError, "negative"),
-    (lambda t: m.empty((1 << 62, 8)), ValueError, "OVERFLOW"),
-    (lambda t: m.empty((1 << 50,)), MemoryError, "NOMEM"),
-    (lambda t: m.empty((1,) * 65), ValueError, "NDIM.*|dimensions"),
-    (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
-    (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
-])
-def test_impossible_arguments_raise_errors(call, kind, words):
-    with pytest.raises(kind, match=words) as caught:
-        call(m.from_dlpack(np.zeros((2, 3), "f4")))
-    status = re.search(r"\[(DLRS_\w+)\]", str(caught.value))
-    if status and kind is not IndexError:  # the same as everywhere else
-        assert type(caught.value) is abi.exception_of(getattr(abi, status[1]))
-
-
-@pytest.mark.parametrize("name", ["float128", "float999x", "flaot32", "float33", "", "float32x0"])
-def test_invalid_dtypes(name):
-    """A wrong argument: the message names it, repeats it, and shows valid ones."""
-    for call in [m.empty(2, "int8").view, lambda dtype: m.empty(2, dtype)]:
-        refuses(ValueError, f'dtype.*"{name}".*DLRS_', call, name)
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_refused(call):
+    kind, words = REFUSED[call]
+    refuses(kind, words, eval, call, {"m": m, "np": np, "t": m.from_dlpack(np.zeros((2, 3), "f4"))})
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("f8"), np.dtype("?"), ml_dtypes.bfloat16,
@@ -183,7 +150,7 @@ def test_dtypes_that_dlpack_lacks(dtype):
 
 # --- In and out -------------------------------------------------------------------------------
 
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 @CHEAP
 def test_random_arrays_round_trip(seed):
     array = random_view(np.random.default_rng(seed))
@@ -193,6 +160,10 @@ def test_random_arrays_round_trip(seed):
     # Again, now that it is shared.
     same(tensor, array)
     same(m.from_dlpack(tensor), array)
+    for lent in Interface(array), memoryview(array):
+        again = m.from_dlpack(lent)
+        same(again, array)
+        assert again.readonly == tensor.readonly
     assert tensor.tolist() == array.tolist() or array.dtype.kind in "fc"
     same_text(repr(tensor).partition("\n")[2], array)
 
@@ -215,27 +186,6 @@ def test_values(name):
     assert [type(row[0]) for row in got] == [type(row[0]) for row in want]
 
 
-def test_lanes_and_nibbles():
-    t = m.empty((2, 3), "float32x4")
-    assert t.itemsize == 16 and t.nbytes == 96 and np.array(t.tolist()).shape == (2, 3, 4)
-    packed = m.from_dlpack(np.array([0x21, 0x43], "u1")).view("uint4")
-    assert packed.shape == (4,) and packed.tolist() == [1, 2, 3, 4] and packed.nbytes == 2
-    refuses(BufferError, "PEP 3118", packed.memoryview)
-
-
-class Old:
-    """A producer from before DLPack 1.0."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, stream=None):
-        return self.array.__dlpack__()
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
 def test_producers_of_all_ages():
     array = np.arange(6.0).reshape(2, 3)
     old = m.from_dlpack(Old(array))
@@ -251,56 +201,6 @@ def test_producers_of_all_ages():
     assert m.from_dlpack(array, legacy_writable=True).readonly  # this one can express it
     array.flags.writeable = True
     same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)
-    same(m.from_dlpack(array.__dlpack__(max_version=(1, 0))), array)  # a capsule
-    same(m.from_dlpack(bytearray(b"abc")), np.frombuffer(b"abc", "u1"), shared=False)
-
-    class Broken:
-        def __dlpack__(self, **keywords):
-            raise KeyError("mine")
-
-    class Liar:
-        def __dlpack__(self, **keywords):
-            return 7
-
-    refuses(KeyError, "mine", m.from_dlpack, Broken())
-    refuses((ValueError, TypeError, BufferError), "capsule", m.from_dlpack, Liar())
-    refuses((BufferError, TypeError, AttributeError), "__dlpack__", m.from_dlpack, 3)
-    used = array.__dlpack__(max_version=(1, 0))
-    m.from_dlpack(used)
-    refuses((ValueError, BufferError), "consumed|no __dlpack__", m.from_dlpack, used)
-
-
-class Forger:
-    """A producer whose tensor is a valid one edited by `change`; counts deleter calls."""
-
-    def __init__(self, change):
-        self.deleted, self.numbers = 0, (ctypes.c_int64 * 130)(2, 3, 3, 1)
-        self.delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.count)
-        self.memory, self.tensor = ctypes.create_string_buffer(64), dlpack_ctypes.Versioned._type_()
-        self.tensor.version.major, self.tensor.version.minor = 1, 3
-        self.tensor.deleter = ctypes.cast(self.delete, ctypes.c_void_p).value
-        inner = self.tensor.dl_tensor
-        inner.data, inner.ndim = ctypes.addressof(self.memory), 2
-        inner.device.device_type = 1
-        inner.dtype.code, inner.dtype.bits, inner.dtype.lanes = 2, 32, 1
-        inner.shape = ctypes.cast(self.numbers, type(inner.shape))
-        inner.strides = ctypes.cast(ctypes.byref(self.numbers, 16), type(inner.strides))
-        change(self.tensor, inner)
-
-    def count(self, _):
-        self.deleted += 1
-
-    def __dlpack__(self, **keywords):
-        return capsules._new(ctypes.addressof(self.tensor), capsules.VERSIONED, None)
-
-
-def setting(path, value):
-    def change(tensor, inner):
-        *way, last = path.split(".")
-        for name in way:
-            inner = getattr(inner, name)
-        setattr(inner, last, value)
-    return change
 
 
 @pytest.mark.parametrize("change, words", [
@@ -342,35 +242,9 @@ def test_unusual_valid_tensors_are_accepted():
     refuses(BufferError, "VERSION", m.from_dlpack, major)
 
 
-def test_copy_and_device_of_from_dlpack():
-    array = np.arange(6.0)
-    for keywords, shared in [({}, True), ({"copy": None}, True), ({"copy": False}, True),
-                             ({"copy": True}, False), ({"device": "cpu"}, True),
-                             ({"device": (1, 0), "copy": True}, False)]:
-        tensor = m.from_dlpack(array, **keywords)
-        assert (tensor.data_ptr == array.ctypes.data) is shared, keywords
-        assert (tensor.flags & 2 != 0) is not shared
-        same(tensor, array, shared)
-    with pytest.raises(BufferError):
-        m.from_dlpack(array, device="vulkan")
-
-
 def test_dlpack():
     t = m.from_dlpack(np.arange(3.0))
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    for keywords, kind in [({}, b"dltensor"), ({"max_version": None}, b"dltensor"),
-                           ({"max_version": (0, 8)}, b"dltensor"),
-                           ({"max_version": (1, 0)}, b"dltensor_versioned"),
-                           ({"max_version": (1, 3), "stream": None}, b"dltensor_versioned"),
-                           ({"max_version": (2, 0)}, b"dltensor_versioned"),
-                           ({"max_version": (1, 3), "copy": True}, b"dltensor_versioned"),
-                           ({"max_version": (1, 3), "dl_device": (1, 0)}, b"dltensor_versioned")]:
-        assert name(t.__dlpack__(**keywords)) == kind, keywords
-    read_only = t.read_only()
-    assert read_only.readonly and not t.readonly
-    refuses(BufferError, "read-only", read_only.__dlpack__)
-    assert not np.from_dlpack(read_only).flags.writeable
+    assert not np.from_dlpack(t.read_only()).flags.writeable and not t.readonly
     refuses((ValueError, BufferError, RuntimeError), "stream", t.__dlpack__, stream=1)
     refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(7, 0), max_version=(1, 0))
     parts = [1, 2, 1.5, "1", None, ()]
@@ -380,30 +254,6 @@ def test_dlpack():
         for more in ({}, {"copy": True}, {"dl_device": (1, 0)}):
             refuses(TypeError, "max_version", t.__dlpack__, max_version=version, **more)
     assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
-
-
-def test_exchange_api():
-    capsule = Tensor.__dlpack_c_exchange_api__
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = (ctypes.c_void_p * 7).from_address(get(capsule, b"dlpack_exchange_api"))
-    assert table[0] == 1 | 3 << 32 and table[1] is None and all(table[2:])
-    call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-    give, describe = call(table[3]), call(table[5])
-    take = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
-                             ctypes.POINTER(ctypes.py_object))(table[4])
-    array = np.arange(6.0).reshape(2, 3)
-    t, out, back = m.from_dlpack(array), ctypes.c_void_p(), ctypes.py_object()
-    assert give(t, ctypes.byref(out)) == 0
-    assert take(out, ctypes.byref(back)) == 0
-    same(back.value, array)
-    view = dlpack_ctypes.DLTensor()
-    assert describe(t, ctypes.addressof(view)) == 0
-    assert view.data + view.byte_offset == t.data_ptr and view.shape[:2] == [2, 3]
-    for wrong in [3, array, object(), Tensor]:
-        refuses(ValueError, "no Tensor of this library", give, wrong, ctypes.byref(out))
-    refuses(ValueError, "NULL", take, None, ctypes.byref(back))
-    same(m.from_dlpack(tvm_ffi.from_dlpack(t)), array)
 
 
 # --- Views ------------------------------------------------------------------------------------
@@ -448,15 +298,6 @@ def test_tuple_subclasses_as_keys():
     refuses(TypeError, "this 'Claims' is none", t.to, Claims())
 
 
-def test_shapes_of_a_foreign_tensor_that_changes():
-    forger = Forger(lambda t, inner: None)
-    t = m.from_dlpack(forger)
-    inner = forger.tensor.dl_tensor
-    for change in [("ndim", 65), ("ndim", -1), ("shape", None), ("ndim", 0)]:
-        setattr(inner, *change)
-        assert (t.shape, t.ndim, t.T.shape) == ((2, 3), 2, (3, 2))
-
-
 @given(arrays(), st.data())
 @CHEAP
 def test_views(array, data):
@@ -496,7 +337,7 @@ def test_views(array, data):
     same(m.from_dlpack(dense).view("int16"), dense.view("i2")) if dense.ndim else None
 
 
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 @CHEAP
 def test_copies(seed):
     array = random_view(np.random.default_rng(seed))
@@ -515,17 +356,6 @@ def test_copies(seed):
     same(t.to("cpu", copy=True), array, shared=False)
 
 
-def test_a_view_keeps_the_memory():
-    array = np.arange(24.0).reshape(2, 3, 4)
-    want = array[1, ::-1, None, 1:3].tolist()
-    gone = weakref.ref(array)
-    view = m.from_dlpack(array)[1, ::-1, None][..., 1:3]
-    del array
-    assert gone() is not None and view.tolist() == want
-    del view
-    assert gone() is None
-
-
 def test_long_keys_and_deep_tensors():
     t = m.empty((1,) * 64)
     assert t[(0,) * 64].shape == () and t[(None,) * 0].ndim == 64
@@ -536,7 +366,7 @@ def test_long_keys_and_deep_tensors():
 
 # --- Buffers ----------------------------------------------------------------------------------
 
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 @CHEAP
 def test_buffer(seed):
     rng = np.random.default_rng(seed)
@@ -558,36 +388,18 @@ def test_buffer(seed):
     assert view.strides == m.from_dlpack(view).memoryview().strides
 
 
-def test_buffers_that_are_not_exported():
+def test_what_buffers_and_numpy_lack():
     for name in ["bfloat16", "float8_e5m2", "float32x2", "complex32", "uint4"]:
         refuses(BufferError, ".", m.empty((4,), name).memoryview)
-    t = m.from_dlpack(np.arange(3.0)).read_only().memoryview()
-    refuses((BufferError, TypeError), "read-only|writable", ctypes.c_char.from_buffer, t)
-    array = np.arange(4.0)
-    gone = weakref.ref(array)
-    held = m.from_dlpack(array).memoryview()
-    del array
-    assert held.shape == (4,) and gone() is not None
-    refuses(TypeError, "from_dlpack", type(held.obj))
-    del held
-    assert gone() is None
-    gc.collect()
-
-
-def test_numpy():
-    array = np.arange(4.0)
-    t = m.from_dlpack(array)
-    back = t.numpy()
-    assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
-    assert np.asarray(t).ctypes.data == array.ctypes.data
     for take in [Tensor.numpy, np.asarray, np.array]:
         refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "float32x2"))
         refuses(BufferError, "packed.*astype", take, m.empty(2, "int4"))
-    assert np.asarray(t, dtype="f4").dtype == np.float32 and np.array(t).ctypes.data != t.data_ptr
-    assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
+    lent = m.from_dlpack(np.arange(3.0)).read_only().memoryview()
+    refuses((BufferError, TypeError), "read-only|writable", ctypes.c_char.from_buffer, lent)
+    refuses(TypeError, "from_dlpack", type(lent.obj))
 
 
-# --- Leaks, threads, pending exceptions -------------------------------------------------------
+# --- Leaks, pending exceptions -----------------------------------------------------------------
 
 def rss():
     with open("/proc/self/statm") as file:
@@ -606,49 +418,25 @@ def steady(work, count=100_000):
     assert rss() - memory < 4 << 20
 
 
-def test_exchanges_leak_nothing():
-    legacy = Old(np.arange(3.0))
-    tvm = tvm_ffi.from_dlpack(np.arange(3.0))
-
-    def work(base, count):
-        for _ in range(count // 4):
-            t = m.from_dlpack(base)
-            np.from_dlpack(t), t.__dlpack__(max_version=(1, 3)), t.__dlpack__()
-            m.from_dlpack(legacy), m.from_dlpack(tvm), tvm_ffi.from_dlpack(t)
-            m.from_dlpack(t.__dlpack__(max_version=(1, 3)))
-            t.copy(), t.T, t[1, ..., None], t.shape, t.dtype, t.memoryview(), m.empty((2, 3))
-            iter(t), t[0, 0].__complex__(), int(t[0, 0]), bool(t[0, 1]), float(t[1, 1]), t == base
-    steady(work)
-
-
-def test_failures_leak_nothing():
-    calls = [lambda t: t[9], lambda t: t["x"], lambda t: t.reshape(5), lambda t: t.to("vulkan"),
-             lambda t: t.view("nonsense"), lambda t: m.from_dlpack(3),
-             lambda t: m.empty((1 << 50,)),
-             lambda t: t.__dlpack__(max_version=3), lambda t: t.permute(0, 0), lambda t: t.item(),
+def test_neither_exchanges_nor_failures_leak_memory():
+    """What Python does not count; test_pyprocess.py counts references."""
+    legacy, tvm = Old(np.arange(3.0)), tvm_ffi.from_dlpack(np.arange(3.0))
+    calls = [lambda t: tvm_ffi.from_dlpack(t), lambda t: np.from_dlpack(t), lambda t: t.copy(),
+             lambda t: t.__dlpack__(max_version=(1, 3)), lambda t: t.__dlpack__(), lambda t: t.T,
+             lambda t: m.from_dlpack(t.__dlpack__(max_version=(1, 3))), lambda t: t[1, ..., None],
+             lambda t: m.from_dlpack(legacy), lambda t: m.from_dlpack(tvm), lambda t: repr(t),
+             lambda t: t.memoryview(), lambda t: m.empty((2, 3)), lambda t: [*t], lambda t: t[9],
+             lambda t: t.reshape(5), lambda t: t.to("vulkan"), lambda t: t.view("nonsense"),
+             lambda t: m.from_dlpack(3), lambda t: m.empty((1 << 50,)), lambda t: t.permute(0, 0),
              lambda t: t.view("bfloat16").memoryview(), lambda t: t.copy(order="Q"),
-             lambda t: t == 3, lambda t: int(t), lambda t: 3 in t, lambda t: bool(t), lambda t: t < 3,
-             lambda t: t.to("gpu"), lambda t: t.copy(spam=1), lambda t: m.empty(2, object()),
-             lambda t: m.from_dlpack(t, device="vulkan"), lambda t: Tensor()]
+             lambda t: int(t), lambda t: t == 3, lambda t: m.from_dlpack(t, device="vulkan")]
 
-    def work(base, count):
-        t = m.from_dlpack(base)
-        for _ in range(count // 20):
-            for call in calls:
-                try:
-                    call(t)
-                except Exception:
-                    continue
-                raise AssertionError
-    steady(work)
-
-
-def test_modules_leak_nothing():
     def work(base, count):
         for _ in range(count // 10):
-            fresh = py_module.fresh()
-            assert fresh is not m and fresh.Tensor is Tensor and fresh.from_dlpack(base).T.T.size
-    steady(work, 2_000)
+            t = m.from_dlpack(base)
+            for call in calls:
+                outcome(call, t)
+    steady(work)
 
 
 def test_a_pending_exception_survives_the_deleter():
@@ -659,31 +447,6 @@ def test_a_pending_exception_survives_the_deleter():
         raise KeyError(f"{len(t)} elements")
     refuses(KeyError, "3 elements", leave)
     refuses(ZeroDivisionError, ".", lambda: print(m.from_dlpack(np.arange(3.0)), 1 / 0))
-
-
-def test_threads_share_tensors():
-    array = np.arange(10_000.0).reshape(100, 100)
-    shared, wrong = [m.from_dlpack(array) for _ in range(50)], []
-
-    def work():
-        try:
-            for t in shared:
-                # The first thread puts the tensor into a block; all see the same one.
-                assert t.T.data_ptr == t[0, :].data_ptr == array.ctypes.data
-                assert np.from_dlpack(t).sum() == array.sum()
-                assert np.from_dlpack(t.T.copy()).sum() == array.sum()
-        except BaseException as error:
-            wrong.append(error)
-    for _ in range(4):
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        shared[:] = [m.from_dlpack(array) for _ in range(50)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
-    del shared[:]
-    assert sys.getrefcount(array) <= 2
 
 
 def test_pairs_of_bfloat16_are_complex_numbers():

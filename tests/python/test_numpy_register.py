@@ -1,19 +1,20 @@
 """Dtypes that are registered with NumPy 2.5 or newer for DLPack."""
 
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import dlpack_rs
 import py_module
-from test_tensor import program
+import pythons
 
 m = py_module.load()
 OLD = not hasattr(np.dtypes, "register_dlpack_dtype")
 NEW = pytest.mark.skipif(OLD, reason=f"NumPy {np.__version__} has no register of dtypes: 2.5 has")
 NAMES = [name for name in dlpack_rs.DTYPES if hasattr(ml_dtypes, name)
          and np.dtype(getattr(ml_dtypes, name)).itemsize * 8 == dlpack_rs.empty(8, name).nbytes]
-# Each runs in a program of its own: nothing takes a dtype out of the register.
 START = """
 import sys
 import ml_dtypes, numpy as np
@@ -27,6 +28,12 @@ def refused(kind, call, *args):
         return
     raise AssertionError((call, args))
 """
+
+
+def program(script, *arguments):
+    """Of its own: nothing takes a dtype out of the register."""
+    done = pythons.run(sys.executable, script, *arguments)
+    assert done.returncode == 0, done.stderr
 
 
 @NEW

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import py_module
-from test_module import Forger, refuses
+from fakes import SEEDS, Forger, refuses
 
 m = py_module.load()
-SEEDS = st.integers(0, 2**32)
 SOME = settings(max_examples=50, deadline=None, database=None)
 PACKED = ["int1", "int2", "int4", "uint1", "uint2", "uint4", "float4_e2m1fn", "float6_e2m3fn",
           "float6_e3m2fn"]

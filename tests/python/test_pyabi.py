@@ -1,8 +1,9 @@
-"""The Python functions of the C ABI against NumPy, tvm-ffi, array-api-strict and fake producers."""
+"""The Python functions of the C ABI against NumPy and fake producers."""
 
 import array
 import ctypes
 import gc
+import itertools
 import mmap
 import sys
 import threading
@@ -11,13 +12,12 @@ from ctypes import byref, c_void_p, py_object, pythonapi
 
 import numpy as np
 import pytest
-import tvm_ffi
 
-import py_module
 import pyabi
 from dlpack_rs import abi
+from fakes import (NEW, WITHOUT_CUDA, Fake, Interface, Table, device_tensor, hands_out, ones,
+                   with_table)
 from pyabi import capsule, consume, export, import_, legacy_capsule
-from views import unaligned
 
 CAPSULE_NAME = ctypes.PYFUNCTYPE(ctypes.c_char_p, py_object)(("PyCapsule_GetName", pythonapi))
 SET_NAME = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, ctypes.c_char_p)(
@@ -26,10 +26,6 @@ SET_DESTRUCTOR = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, c_void_p)(
     ("PyCapsule_SetDestructor", pythonapi))
 GET_POINTER = ctypes.PYFUNCTYPE(c_void_p, py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", pythonapi))
-
-
-def ones():
-    return np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 class Watched(np.ndarray):
@@ -44,69 +40,27 @@ def watched():
 # --- Import -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [
-    lambda a: a[::2], lambda a: a[:, ::-1], lambda a: a.T, lambda a: a[1:1], lambda a: a[:, :0],
-    lambda a: a[1, 2, ...], unaligned, lambda a: np.broadcast_to(a[0], (3, 3)),
-])
-def test_x12_layouts_and_read_only(make):
-    source = make(ones())
-    t = import_(source)
-    assert t.flags == (0 if source.flags.writeable else 1)
-    if source.size:
-        assert t.strides == tuple(s // source.itemsize for s in source.strides)
-    assert np.array_equal(np.from_dlpack(t), source)
+def test_read_only_memory_is_copied_where_it_is_to_be_written():
     frozen = ones()
     frozen.flags.writeable = False
     assert import_(frozen).flags == 1
     with pytest.raises(BufferError, match="READ_ONLY"):
         import_(frozen, copy=-1, writable=1)
-    assert import_(frozen, writable=1).flags == 2  # a copy
+    assert import_(frozen, writable=1).flags == 2
 
 
-class Fake:
-    """A producer whose `__dlpack__` accepts some keywords only, and which records its calls."""
-
-    def __init__(self, takes, make=None):
-        self.takes, self.calls = takes, []
-        self.make = make or (lambda **k: ones().__dlpack__(**k))
-
-    def __dlpack__(self, **keywords):
-        self.calls.append(keywords)
-        unknown = set(keywords) - set(self.takes)
-        if unknown:
-            raise TypeError(f"unexpected keyword {unknown}")
-        return self.make(**{k: v for k, v in keywords.items() if k != "stream"})
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-
-NEW = ("stream", "max_version", "dl_device", "copy")
-
-
-@pytest.mark.parametrize("takes, asked", [
-    (NEW, [{"max_version": (1, 3)}]),
-    (("stream", "max_version"), [{"max_version": (1, 3)}]),
-    (("stream",), [{"max_version": (1, 3)}, {}]),
-    ((), [{"max_version": (1, 3)}, {}]),
-])
-def test_keywords_by_default(takes, asked):
-    fake = Fake(takes)
-    t = import_(fake)
-    assert fake.calls == asked
-    assert t.flags == (0 if "max_version" in takes else 1)  # legacy counts as read-only
-    assert np.array_equal(np.from_dlpack(t), ones())
-    assert import_(fake, pyabi.LEGACY_WRITABLE).flags == 0
-
-
-@pytest.mark.parametrize("takes, calls", [(NEW, 1), (("stream", "max_version"), 2), ((), 3)])
-def test_keywords_of_a_demanding_consumer(takes, calls):
-    fake = Fake(takes)
-    t = import_(fake, dl_device=(1, 0), copy=-1)
-    assert t.device == (1, 0)
-    full = {"max_version": (1, 3), "dl_device": (1, 0), "copy": False}
-    rows = [full, {"max_version": (1, 3)}, {}]
-    assert fake.calls == rows[:calls]
+@pytest.mark.parametrize("takes", [takes for count in range(5)
+                                   for takes in itertools.combinations(NEW, count)], ids=str)
+def test_fewer_keywords_are_tried_until_the_object_takes_them(takes):
+    rows = [{"max_version": (1, 3)}, {}]
+    demanding = {"max_version": (1, 3), "dl_device": (1, 0), "copy": False}
+    for asked, wanted in (rows, {}), ([demanding, *rows], {"dl_device": (1, 0), "copy": -1}):
+        fake = Fake(takes)
+        t = import_(fake, **wanted)
+        last = next(i for i, row in enumerate(asked) if set(row) <= set(takes))
+        assert fake.calls == asked[:last + 1]
+        assert t.flags == ("max_version" not in takes)  # legacy counts as read-only
+        assert import_(fake, pyabi.LEGACY_WRITABLE, **wanted).flags == 0
 
 
 def test_copy_is_made_once():
@@ -126,41 +80,6 @@ def test_copy_is_made_once():
     a = ones()
     t = import_(a, copy=1)
     assert t.flags == 2 and t.address != a.ctypes.data
-
-
-def test_no_stream_is_passed_for_host_memory():
-    fake = Fake(NEW)
-    import_(fake, stream=0x1000)
-    assert fake.calls == [{"max_version": (1, 3)}]
-    fake.__class__ = type("OnDevice", (Fake,), {"__dlpack_device__": lambda self: (2, 0)})
-    fake.calls.clear()
-    import_(fake, stream=0x1000)
-    assert fake.calls == [{"stream": 0x1000, "max_version": (1, 3)}]
-
-
-@pytest.mark.parametrize("error", [ValueError, BufferError, KeyboardInterrupt, AttributeError,
-                                   TypeError, SystemExit])
-def test_exceptions_of_the_object_propagate(error):
-    def fail(**_):
-        raise error("mine")
-
-    with pytest.raises(error, match="mine"):
-        import_(Fake(NEW, fail))
-    assert sys.exc_info() == (None, None, None)
-
-
-def test_a_consumed_capsule():
-    used = ones().__dlpack__(max_version=(1, 3))
-    consume(used)
-    with pytest.raises(ValueError, match="consumed before"):
-        import_(Fake(NEW, lambda **_: used))
-    with pytest.raises(ValueError, match="consumed before"):
-        consume(used)
-    # A capsule object may be imported, once.
-    fresh = ones().__dlpack__()
-    assert np.array_equal(np.from_dlpack(import_(fresh)), ones())
-    with pytest.raises(ValueError, match="consumed before"):
-        import_(fresh)
 
 
 def test_major_two_is_left_in_its_capsule():
@@ -193,66 +112,10 @@ def test_a_legacy_capsule_that_cannot_be_converted_keeps_its_tensor():
     assert alive() is None
 
 
-# --- Other frameworks -------------------------------------------------------------------------
+# --- Exchange API ------------------------------------------------------------------------------
 
 
-def test_tvm_ffi_both_ways():
-    source = import_(ones())
-    made = tvm_ffi.from_dlpack(source)
-    assert np.array_equal(np.from_dlpack(made), ones())
-    for protocols in (0, 3, pyabi.NO_EXCHANGE_API):
-        t = import_(made, protocols=protocols)
-        assert t.address == source.address and t.shape == (2, 3)
-
-
-class Table:
-    """An exchange API in ctypes, with the mistakes that a framework might make."""
-
-    FROM = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, c_void_p)
-
-    def __init__(self, function, major=1, previous=None, holes=()):
-        self.function = self.FROM(function)
-        self.table = abi.DLPackExchangeAPI()
-        self.table.header.version.major = major
-        self.table.header.version.minor = 3
-        if previous:
-            self.table.header.prev_api = ctypes.pointer(previous.table.header)
-        for i, (name, _) in enumerate(self.table._fields_[1:]):
-            if i not in holes:
-                setattr(self.table, name, ctypes.cast(self.function, c_void_p))
-        new = ctypes.PYFUNCTYPE(py_object, c_void_p, ctypes.c_char_p, c_void_p)(
-            ("PyCapsule_New", pythonapi))
-        self.name = b"dlpack_exchange_api"
-        self.capsule = new(ctypes.addressof(self.table), self.name, None)
-
-
-def with_table(table):
-    members = {"__dlpack_c_exchange_api__": table.capsule, "table": table}
-    return type("Framework", (Fake,), members)(NEW)
-
-
-def hands_out(obj, out):
-    taken = import_(ones()).take()
-    c_void_p.from_address(out).value = ctypes.cast(taken, c_void_p).value
-    return 0
-
-
-def test_the_table_of_the_type_tensor():
-    module = py_module.load()
-    api = py_module.table(module)
-    allocator = ctypes.cast(api.managed_tensor_allocator, c_void_p).value
-    assert allocator == ctypes.cast(pyabi.lib.dlrs_managed_tensor_allocator, c_void_p).value
-    streams = ctypes.cast(api.current_work_stream, c_void_p).value
-    stream = c_void_p(1)
-    current = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, c_void_p)(streams)
-    assert current(abi.kDLCPU, 0, ctypes.addressof(stream)) == 0 and stream.value is None
-    with pytest.raises(ValueError, match="out is NULL"):
-        current(abi.kDLCPU, 0, None)
-    t = import_(module.from_dlpack(ones()))
-    assert np.array_equal(np.from_dlpack(t), ones())
-
-
-def test_x05_tables():
+def test_tables_of_any_version():
     good = Table(hands_out)
     obj = with_table(good)
     assert np.array_equal(np.from_dlpack(import_(obj)), ones()) and not obj.calls
@@ -368,29 +231,6 @@ def test_buffers_that_are_no_tensors(source):
     assert sys.getrefcount(source) == before
 
 
-class Interface:
-    def __init__(self, array, name="__array_interface__", **changes):
-        self.array = array
-        setattr(self, name, {**array.__array_interface__, **changes})
-
-
-def test_array_interfaces():
-    for source in (ones(), ones().T, ones()[:, ::-1], np.zeros(()), np.zeros((2, 0))):
-        t = import_(Interface(source))
-        assert t.shape == source.shape
-        assert np.array_equal(np.from_dlpack(t), source)
-        assert np.array_equal(np.from_dlpack(import_(Interface(source, strides=source.strides))),
-                              source)
-    keeper, alive = watched()
-    t = import_(Interface(keeper))
-    del keeper
-    assert alive() is not None
-    del t
-    assert alive() is None
-    frozen = Interface(ones(), data=(ones().ctypes.data, True), shape=(0,), strides=None)
-    assert import_(frozen).flags == 1
-
-
 @pytest.mark.parametrize("changes, error", [
     ({"mask": 1}, BufferError), ({"data": None}, BufferError), ({"typestr": "<V4"}, BufferError),
     ({"typestr": ">f4"}, BufferError), ({"typestr": None}, BufferError), ({"typestr": 7}, TypeError),
@@ -417,14 +257,6 @@ def test_inconsistent_array_interfaces(changes, error):
     assert sys.getrefcount(obj) == before
 
 
-def cuda_devices():
-    count, function = ctypes.c_int32(), abi.lib.dlrs_device_count
-    return 0 if function(2, byref(count), None) else count.value
-
-
-WITHOUT_CUDA = pytest.mark.skipif(cuda_devices() > 0, reason="there is a CUDA device")
-
-
 @WITHOUT_CUDA
 def test_cuda_memory_needs_a_driver():
     with pytest.raises(BufferError):
@@ -434,23 +266,6 @@ def test_cuda_memory_needs_a_driver():
 
 
 # --- Export -------------------------------------------------------------------------------------
-
-
-def test_export_versions():
-    t = import_(ones())
-    for version, name in ((None, b"dltensor"), ((0, 8), b"dltensor"), ((1, 0), b"dltensor_versioned"),
-                          ((1, 3), b"dltensor_versioned"), ((9, 9), b"dltensor_versioned"),
-                          ([1, 0], b"dltensor_versioned"), ((-1, 0), b"dltensor")):
-        assert CAPSULE_NAME(export(t, max_version=version)) == name
-    assert t.ref_count() == 1
-    for bad, error in (((1,), TypeError), ((1, 2, 3), TypeError), ("10", TypeError),
-                       (1, TypeError), ((1, None), TypeError), ((2**40, 0), ValueError)):
-        with pytest.raises(error):
-            export(t, max_version=bad)
-    out = c_void_p()
-    pyabi.call(pyabi.lib.dlrs_py_export, t.versioned, None, byref(out))  # no request at all
-    assert CAPSULE_NAME(pyabi._object(out)) == b"dltensor"
-    assert t.ref_count() == 1
 
 
 def test_export_copies_and_devices():
@@ -488,7 +303,7 @@ def test_export_is_for_tensors_of_this_library():
 
 @pytest.mark.parametrize("make", [capsule, legacy_capsule])
 @pytest.mark.parametrize("fate", ["dropped", "renamed", "destructor", "borrowed", "consumed"])
-def test_x09_consumed_and_unconsumed_capsules(make, fate):
+def test_consumed_and_unconsumed_capsules(make, fate):
     a, alive = watched()
     t = import_(a)
     del a
@@ -541,60 +356,40 @@ def test_a_capsule_is_freed_with_a_pending_exception(make):
     assert len(seen) == 100
 
 
-def device_tensor():
-    """A tensor on a CUDA device that does not exist; its memory is never accessed."""
-    shape = (ctypes.c_int64 * 1)(4)
-    bare = abi.DLTensor(data=0x1000, device=abi.DLDevice(2, 0), ndim=1,
-                           dtype=abi.DLDataType(2, 32, 1), shape=shape)
-    out = pyabi.Versioned()
-    abi.call(abi.lib.dlrs_tensor_wrap, byref(bare), 0, None, None, byref(out))
-    return pyabi.Tensor(out)
-
-
-def test_tensorflow_deletes_and_leaves_the_name():
-    keeper = device_tensor()
-    for deleted in (False, True):
-        twin = pyabi.Versioned()
-        abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
-        out = legacy_capsule(pyabi.Tensor(twin))
-        assert keeper.ref_count() == 2
-        if deleted:
-            pointer = GET_POINTER(out, b"dltensor")
-            abi.lib.dlrs_release_legacy(ctypes.cast(pointer, pyabi.Legacy))
-        del out
-        assert keeper.ref_count() == 1
+def twin_of(keeper):
     twin = pyabi.Versioned()
     abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
-    out = legacy_capsule(pyabi.Tensor(twin))
-    taken = consume(out, 0)
-    del out
-    assert keeper.ref_count() == 2 and taken.device == (2, 0)
-    del taken
-    assert keeper.ref_count() == 1
+    return pyabi.Tensor(twin)
 
 
-def taken_as_by_jax(out):
-    """The tensor of a capsule that the consumer renames and the producer never destroys, as with
-    JAX and nanobind."""
-    pointer = GET_POINTER(out, b"dltensor")
-    SET_NAME(out, b"used_dltensor")
-    SET_DESTRUCTOR(out, None)
-    return ctypes.cast(pointer, pyabi.Legacy)
-
-
-def test_jax_clears_the_destructor():
+def test_consumers_that_delete_and_leave_the_name_or_clear_the_destructor():
+    """TensorFlow of a device that it does not have, and JAX and nanobind: of more capsules than
+    there are tickets, too."""
     keeper = device_tensor()
-    for most in (1, 3000):
+    for most in (0, 1, 3000):
         taken = []
         for _ in range(most):
-            twin = pyabi.Versioned()
-            abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
-            taken.append(taken_as_by_jax(legacy_capsule(pyabi.Tensor(twin))))
+            out = legacy_capsule(twin_of(keeper))
+            taken.append(ctypes.cast(GET_POINTER(out, b"dltensor"), pyabi.Legacy))
+            SET_NAME(out, b"used_dltensor")
+            SET_DESTRUCTOR(out, None)
+            del out
         assert keeper.ref_count() == 1 + most
         for tensor in taken:
             abi.lib.dlrs_release_legacy(tensor)
-        assert keeper.ref_count() == 1
-        test_tensorflow_deletes_and_leaves_the_name()
+        for fate in ("left", "deleted", "consumed"):
+            out = legacy_capsule(twin_of(keeper))
+            assert keeper.ref_count() == 2
+            if fate == "deleted":
+                pointer = GET_POINTER(out, b"dltensor")
+                abi.lib.dlrs_release_legacy(ctypes.cast(pointer, pyabi.Legacy))
+            elif fate == "consumed":
+                taken = consume(out, 0)
+                del out
+                assert keeper.ref_count() == 2 and taken.device == (2, 0)
+                del taken
+            out = None
+            assert keeper.ref_count() == 1
 
 
 @WITHOUT_CUDA
@@ -626,7 +421,7 @@ def test_a_foreign_tensor_without_context_is_boxed():
 # --- The right to call Python -------------------------------------------------------------------
 
 
-def test_x06_calls_without_the_gil_fail():
+def test_calls_without_the_gil_fail():
     # CDLL releases the GIL before the call: the most frequent mistake with ctypes.
     error = abi.dlrs_error(struct_size=ctypes.sizeof(abi.dlrs_error))
     out = pyabi.Versioned()
@@ -671,10 +466,7 @@ def test_every_status_is_covered():
     assert len(STATUSES) == 55 and STATUSES[0] == "DLRS_OK"
 
 
-# --- Threads, storms, leaks ---------------------------------------------------------------------
-
-
-def test_x07_garbage_collection_during_exchanges():
+def test_garbage_collection_during_exchanges():
     old = gc.get_threshold()
     gc.set_threshold(1)
     try:
@@ -689,40 +481,3 @@ def test_x07_garbage_collection_during_exchanges():
             assert alive() is None
     finally:
         gc.set_threshold(*old)
-
-
-def resident():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * mmap.PAGESIZE
-
-
-def test_no_leak():
-    """The numbers of references and the memory stay constant over many exchanges."""
-    a, frozen, made = ones(), ones(), tvm_ffi.from_dlpack(ones())
-    frozen.flags.writeable = False
-    bad, buffer = np.zeros(2, object), array.array("d", [1, 2])
-    legacy, interface, old = Fake(()), Interface(ones()), Fake(NEW)
-    objects = [a, frozen, made, bad, buffer, legacy, interface]
-
-    def exchange():
-        for obj in objects:
-            try:
-                t = import_(obj)
-            except BufferError:
-                continue
-            export(t, max_version=(1, 0))
-            if not t.flags & 1:
-                consume(export(t), 0)
-            capsule(t)
-        legacy.calls.clear()
-
-    for _ in range(1000):
-        exchange()
-    gc.collect()
-    before, references = resident(), [sys.getrefcount(obj) for obj in objects]
-    for _ in range(5000):
-        exchange()
-    gc.collect()
-    assert [sys.getrefcount(obj) for obj in objects] == references
-    assert resident() - before < 1 << 20
-    del old

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import py_module
-import pyabi
+from fakes import (NEW, Fake, Table, hands_out, ones, outcome, refuses, with_table, wrapped)
 from pyabi import consume, export, import_
-from test_pyabi import Fake, NEW, Table, hands_out, ones
 
 m = py_module.load()
 RAISED = (AttributeError, TypeError, RuntimeError, BufferError, KeyboardInterrupt, SystemExit,
@@ -30,11 +29,10 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
-def outcome(way, thing):
-    try:
-        way(thing)
-    except BaseException as error:
-        return type(error)
+def kind(way, thing):
+    """The exception, or None."""
+    found = outcome(way, thing)
+    return type(found) if isinstance(found, BaseException) else None
 
 
 @every_way
@@ -49,7 +47,7 @@ def test_what_dlpack_raises_comes_out_and_it_is_asked_once(way, raised):
 
     if way in [WAYS[name] for name in WAYS if name[-1] in "68"]:
         pytest.skip("does not call it")
-    found = outcome(way, Producer())
+    found = kind(way, Producer())
     assert found is raised, found
     # With fewer keywords the standard's older producers are asked again.
     keywords = way in (WAYS["from_numpy"], WAYS["from_dlpack to the CPU"])
@@ -68,7 +66,7 @@ def test_what_an_array_interface_raises_comes_out_and_it_is_asked_once(way, name
         raise raised("mine")
 
     thing = type("Described", (), {name: property(interface)})()
-    if outcome(way, thing) is not raised:
+    if kind(way, thing) is not raised:
         assert not asked
     assert len(asked) <= 1
 
@@ -84,7 +82,7 @@ def test_only_what_comes_through_replaces_the_refusal_of_dlpack(raised, refusal)
         def __array_interface__(self):
             raise raised("second")
 
-    assert outcome(m.from_dlpack, Producer()) is (raised if raised in THROUGH else refusal)
+    assert kind(m.from_dlpack, Producer()) is (raised if raised in THROUGH else refusal)
 
 
 @every_way
@@ -103,19 +101,30 @@ def test_attributes_beyond_the_protocol_that_raise_are_not_known(way, attribute,
         meta = type("Meta", (type,), {attribute: property(answer)})
     else:
         body[attribute] = answer if attribute == "is_neg" else property(answer)
-    table = Table(lambda obj, out: hands_out(obj, out))
-    body |= {"__dlpack_c_exchange_api__": table.capsule, "table": table}
-    thing = meta("Framework", (Fake,), body)(NEW, make=lambda **k: row().__dlpack__(**k))
-    assert outcome(way, thing) in ((raised,) if asked and raised in THROUGH else EXPECTED), asked
+    body |= Table(hands_out).members()
+    thing = meta("Framework", (Fake,), body)()
+    assert kind(way, thing) in ((raised,) if asked and raised in THROUGH else EXPECTED), asked
     assert len(asked) <= 1
-
-
-def row():
-    return ones().astype("f4")
 
 
 # What the ways say of an array of two rows: fill takes one element, and no buffer is there.
 EXPECTED = (None, ValueError, AttributeError, BufferError)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "?", "c8"])
+@pytest.mark.parametrize("name, value", itertools.product(
+    ["requires_grad", "stop_gradient", "is_neg", "other"], [True, False]))
+def test_a_table_serves_unless_an_attribute_says_otherwise(dtype, name, value):
+    """PyTorch's table checks nothing: its __dlpack__ is asked where there may be gradients, or a
+    conjugate; a lazy negation is refused. Integers have neither."""
+    thing = with_table(Table(lambda obj, out: hands_out(obj, out, lambda: ones().astype(dtype))),
+                       **{name: (lambda self: value) if name == "is_neg" else value})
+    if (name, value) == ("is_neg", True) and dtype in ("f4", "c8"):
+        refuses(BufferError, "resolve_neg", m.from_dlpack, thing)
+        return
+    m.from_dlpack(thing)
+    gradient = (name, value) in [("requires_grad", True), ("stop_gradient", False)]
+    assert len(thing.calls) == (dtype == "c8" or dtype == "f4" and gradient)
 
 
 CLASSES = [(), ("dlpack",), ("table",), ("dlpack", "table")]
@@ -136,13 +145,8 @@ def test_the_first_class_with_a_table_or_a_dlpack_speaks_for_the_object(owners, 
             called.append(("dlpack", level))
             return ones().__dlpack__(**keywords)
 
-        table = Table(hand_out)
-        members = {"dlpack": {"__dlpack__": dlpack},
-                   "table": {"__dlpack_c_exchange_api__": table.capsule, "kept": table}}
-        body = {}
-        for what in owners[level]:
-            body |= members[what]
-        return body
+        members = {"dlpack": {"__dlpack__": dlpack}, "table": Table(hand_out).members()}
+        return {name: value for what in owners[level] for name, value in members[what].items()}
 
     if mixed:  # three unrelated classes
         bases = tuple(type(f"Class{level}", (), of(level)) for level in range(3))
@@ -154,12 +158,12 @@ def test_the_first_class_with_a_table_or_a_dlpack_speaks_for_the_object(owners, 
     first = next((level for level in range(3) if owners[level]), None)
     for way in (m.from_dlpack, m.asarray, import_):
         called.clear()
-        found = outcome(way, thing)
+        found = kind(way, thing)
         if first is None:
             assert found is (TypeError if way is m.asarray else AttributeError) and not called
         else:
-            kind = "table" if "table" in owners[first] else "dlpack"
-            assert (found, called) == (None, [(kind, first)])
+            speaks = "table" if "table" in owners[first] else "dlpack"
+            assert (found, called) == (None, [(speaks, first)])
 
 
 @every_way
@@ -225,13 +229,8 @@ STREAMS = {1: (), 3: (1, 2, 0x1000), 11: (0, 0x1000)}
 @pytest.mark.parametrize("device, stream", itertools.product(
     STREAMS, (None, -1, -2, 0, 1, 2, 0x1000)))
 def test_memory_of_the_host_takes_no_wait_and_the_streams_of_its_driver(device, stream):
-    bare = pyabi.abi.DLTensor(data=None, device=(device, 0), ndim=0,
-                              dtype=pyabi.abi.DLDataType(2, 32, 1))
-    memory = row()
-    bare.data = memory.ctypes.data
-    out = pyabi.Versioned()
-    pyabi.call(pyabi.lib.dlrs_tensor_wrap, pyabi.byref(bare), 0, None, None, pyabi.byref(out))
-    tensor = pyabi.Tensor(out)
+    memory = ones()
+    tensor = wrapped(memory, (device, 0))
     if stream in (None, -1, *STREAMS[device]):
         assert consume(export(tensor, stream, (1, 3))).address == memory.ctypes.data
     else:
@@ -242,10 +241,6 @@ def test_memory_of_the_host_takes_no_wait_and_the_streams_of_its_driver(device, 
 @pytest.mark.parametrize("device, stream", itertools.product(
     [(1, None), (3, None), (11, None), (1, 0), (3, 0)], (0, -1, 1, 2, 0x1000)))
 def test_the_number_of_memory_without_streams_does_not_matter(device, stream):
-    class Said(Fake):
-        def __dlpack_device__(self):
-            return device
-
-    thing = Said(NEW)
+    thing = Fake(device=device)
     assert np.array_equal(np.from_dlpack(import_(thing, stream=stream)), ones())
     assert "stream" not in thing.calls[0]

@@ -3,11 +3,9 @@
 import copy
 import ctypes
 import doctest
-import gc
 import os
 import pickle
 import re
-import subprocess
 import sys
 import weakref
 from pathlib import Path
@@ -16,15 +14,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import py_module
+import pythons
 from dtypes import ML, same, small, view_of_any
-from test_module import CHEAP, Forger, refuses, setting
+from fakes import CHEAP, SEEDS, Forger, refuses, setting
 
 m = py_module.load()
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = st.integers(0, 2**32)
 
 
 # --- Examples ---------------------------------------------------------------------------------
@@ -74,22 +70,16 @@ def test_copies_and_pickles(seed):
 
 
 def test_pickles_keep_their_buffer():
-    t = m.from_dlpack(np.arange(6.0).reshape(2, 3)[:, ::-1])
-    memory = bytearray(48)
+    t, memory = m.from_dlpack(np.arange(6.0).reshape(2, 3)[:, ::-1]), bytearray(48)
     data = pickle.dumps(t, 5, buffer_callback=lambda buffer: memory.__setitem__(
         slice(None), buffer.raw()))
     back = pickle.loads(data, buffers=[memory])
     assert back.tolist() == [[2, 1, 0], [5, 4, 3]] and not back.readonly
-    back[0] = 9
-    assert np.frombuffer(memory)[:3].tolist() == [9, 9, 9]
     refuses(BufferError, "re-sized", memory.append, 1)
     del back
-    gc.collect()
     memory.append(1)
     array = np.frombuffer(bytes(memory[:48])).reshape(3, 2)  # of another dtype and shape
     assert pickle.loads(data, buffers=[array]).readonly
-    packed = m.asarray([1, 2, 3], dtype="uint4")
-    assert pickle.loads(pickle.dumps(packed)).tolist() == [1, 2, 3] and packed.nbytes == 2
 
 
 @pytest.mark.parametrize("protocol", range(5))
@@ -217,12 +207,9 @@ def test_types_that_resemble_ml_dtypes():
         else:
             refuses(BufferError, ".", m.from_dlpack, array)
     swapped = np.zeros(2, ml_dtypes.bfloat16)
-    if hasattr(swapped.dtype, "newbyteorder"):
-        swapped = swapped.view(swapped.dtype.newbyteorder(">"))
-        if swapped.__array_interface__["typestr"].startswith(">"):
-            refuses(BufferError, ".", m.from_dlpack, swapped)
-    for array in (np.zeros(2, "M8[s]"), np.zeros(2, "V2"), np.zeros(2, ">f4"), np.zeros(2, "O")):
-        refuses(BufferError, ".", m.from_dlpack, array)
+    swapped = swapped.view(swapped.dtype.newbyteorder(">"))
+    if swapped.__array_interface__["typestr"].startswith(">"):
+        refuses(BufferError, ".", m.from_dlpack, swapped)
 
 
 WITHOUT = """
@@ -241,47 +228,33 @@ assert t.view("uint16").numpy().dtype.name == "uint16"
 """
 
 
-def program(script, *arguments):
-    done = subprocess.run([sys.executable, "-B", "-c", script, *arguments], capture_output=True,
-                          text=True, cwd=Path(__file__).parent, timeout=120,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-    assert done.returncode == 0, done.stderr
-
-
 def test_without_ml_dtypes():
-    program(WITHOUT)
+    pythons.check(sys.executable, WITHOUT)
 
 
 # --- Memory that the CPU reads at its address -------------------------------------------------
 
 @pytest.mark.parametrize("device_type", [3, 11])
-def test_pinned_memory_is_the_cpus(device_type):
+@pytest.mark.parametrize("take", [
+    lambda x: m.from_dlpack(x).to("cpu"), lambda x: m.from_dlpack(x).to("cpu", copy=False),
+    lambda x: m.from_dlpack(m.from_dlpack(x).__dlpack__(dl_device=(1, 0), copy=False,
+                                                        max_version=(1, 3))),
+    lambda x: np.from_dlpack(m.from_dlpack(x), device="cpu"),
+    lambda x: m.asarray(m.from_dlpack(x), device="cpu", copy=False),
+    lambda x: m.from_dlpack(x, device="cpu", copy=False)])
+def test_pinned_memory_is_the_cpus(device_type, take):
     forger = Forger(setting("device.device_type", device_type))
-    address = ctypes.addressof(forger.memory)
-    t = m.from_dlpack(forger)
-    for keywords in ({}, {"copy": None}, {"copy": False}):
-        there = t.to("cpu", **keywords)
-        assert there.device == "cpu" and there.data_ptr == address and not there.is_copied
-        assert there.shape == (2, 3) and np.from_dlpack(there).ctypes.data == address
-    apart = t.to("cpu", copy=True)
-    assert apart.data_ptr != address and apart.is_copied
-    back = m.from_dlpack(t.__dlpack__(dl_device=(1, 0), copy=False, max_version=(1, 3)))
-    assert back.device == "cpu" and back.data_ptr == address
-    assert np.from_dlpack(t, device="cpu").ctypes.data == address
-    assert m.asarray(t, device="cpu", copy=False).data_ptr == address
-    refuses(BufferError, "copy", t.to, "cuda:0", copy=False)
-    del t, there, apart
+    there = take(forger)
+    assert there.device == "cpu" and there.shape == (2, 3)
+    assert np.from_dlpack(there).ctypes.data == ctypes.addressof(forger.memory)
     assert not forger.deleted
-    del back
-    gc.collect()
+    del there
     assert forger.deleted == 1
-    other = Forger(setting("device.device_type", device_type))
-    t = m.from_dlpack(other, device="cpu", copy=False)
-    assert t.device == "cpu" and t.data_ptr == ctypes.addressof(other.memory)
+    apart = m.from_dlpack(forger).to("cpu", copy=True)
+    assert apart.data_ptr != ctypes.addressof(forger.memory) and apart.is_copied
+    refuses(BufferError, "copy", m.from_dlpack(forger).to, "cuda:0", copy=False)
     assert m.from_dlpack(Forger(
         lambda tensor, inner: setattr(tensor, "flags", 1)), device="cpu").readonly
-    del t
-    assert other.deleted == 1
     # A device's memory is not read at its address.
     refuses(BufferError, ".", m.from_dlpack(Forger(setting("device.device_type", 2))).to, "cpu",
             copy=False)
@@ -357,4 +330,4 @@ assert pinned.to("cpu", copy=False).data_ptr == pinned.data_ptr
 
 
 def test_cuda(standin):
-    program(ON_CUDA, str(standin / "cuda" / "libcuda.so.1"))
+    pythons.check(sys.executable, ON_CUDA, str(standin / "cuda" / "libcuda.so.1"))

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -47,25 +46,6 @@ def test_forgotten_workers_end():
     m.Workers(3)
     gc.collect()
     assert before is None or threads() <= before
-
-
-def test_several_threads_use_the_same_workers():
-    with m.Workers(2) as workers:
-        failed = []
-
-        def use():
-            try:
-                for side in range(200, 400, 20):
-                    same(side, workers)
-            except BaseException as error:
-                failed.append(error)
-
-        users = [threading.Thread(target=use) for _ in range(3)]
-        for user in users:
-            user.start()
-        for user in users:
-            user.join()
-        assert not failed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

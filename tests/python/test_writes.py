@@ -13,15 +13,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import py_module
-from dtypes import ALL, bits_of, any_dtype, converted, small, view_of_any
-from test_module import CHEAP, Forger, refuses, setting
+from dtypes import ALL, any_dtype, bits_of, converted, small, view_of_any
+from fakes import CHEAP, SEEDS, Forger, outcome, refuses, setting
 from views import DTYPES, addresses, random_bytes, random_destination
 
 m = py_module.load()
-SEEDS = st.integers(0, 2**32)
 
 
 # --- Writing ----------------------------------------------------------------------------------
@@ -99,7 +97,6 @@ VALUES = [0, 1, -1, True, False, 127, 128, 255, 256, -128, -129, 1 << 31, 1 << 6
           Decimal("inf"), Fraction(7, 2), ml_dtypes.bfloat16(300), ml_dtypes.float8_e5m2(-1), ml_dtypes.int4(-2), ml_dtypes.bfloat16(1.5), np.array(7), np.array([2.5])]
 
 
-SMALL_NUMBERS = ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4
 NUMPYS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float32",
           "float64", "complex64", "complex128"]
 
@@ -254,20 +251,12 @@ def test_lists_of_numbers():
             want = np.asarray(lists).astype(ALL[name])
             assert t.shape == want.shape and t.tolist() == m.from_dlpack(want).tolist()
             assert t.dtype == name and not t.readonly
-    for lists in ([[1], [1, 2]], [1, [2]], [[1, 2], [3, "x"]]):
-        refuses(ValueError, "differ in length.*no number", m.asarray, lists, dtype="int8")
-    refuses(ZeroDivisionError, ".", m.asarray, [1, Fails()], dtype="int8")
+    deep = 1
+    for _ in range(70):
+        deep = [deep]
+    refuses(ValueError, "no number", m.asarray, deep, dtype="int8")
+    refuses(ValueError, "differ in length.*no number", m.asarray, [[1], [1, 2]], dtype="int8")
     refuses(TypeError, "lanes", m.asarray, [1, 2], dtype="float32x2")
-    refuses(ValueError, "no number", m.asarray, nested(70), dtype="int8")
-
-
-class Fails:
-    def __float__(self):
-        return 1 / 0
-
-
-def nested(depth):
-    return [nested(depth - 1)] if depth else 1
 
 
 class Odd(BaseException):
@@ -359,13 +348,6 @@ def test_sequences_are_assigned_as_numpy_assigns_them(name, index, value):
             assert made is None or result.tolist() == made.tolist()
 
 
-def outcome(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
 @pytest.mark.parametrize("value", [*SEQUENCES, None, 1.5j, object], ids=str)
 def test_wrong_values_are_no_attribute_errors(value):
     t = m.zeros((2, 3))
@@ -381,64 +363,37 @@ def test_rejected_assignments_write_nothing():
     t = m.from_dlpack(array)
     for kind, words, key, value in [
             (ValueError, "SHAPE_MISMATCH|extents|NOT_VIEWABLE", ..., np.zeros(4)),
-            (ValueError, ".", ..., np.zeros((2, 1, 3))), (IndexError, "no such index", 2, 1.0),
-            (ValueError, ".", 0, np.zeros((2, 3))), (TypeError, "integers, slices", "x", 1.0),
-            (ValueError, ".", ..., [1, 2]), (TypeError, "'str'", ..., "7"),
-            (BufferError, ".", ..., np.zeros(3, "M8[s]")), (TypeError, ".", ..., 1j)]:
+            (ValueError, ".", ..., np.zeros((2, 1, 3))), (ValueError, ".", 0, np.zeros((2, 3))),
+            (TypeError, "integers, slices", "x", 1.0), (BufferError, ".", ..., np.zeros(3, "M8[s]"))]:
         refuses(kind, words, operator.setitem, t, key, value)
     refuses(TypeError, "delete", operator.delitem, t, 0)
     for value in (1.0, np.ones((2, 3), "f4"), np.ones((2, 3)), np.ones(3)):
         refuses(BufferError, "READ_ONLY", operator.setitem, t.read_only(), ..., value)
         refuses(BufferError, "READ_ONLY", operator.setitem, t.broadcast_to(2, 2, 3), ..., value)
-    refuses(BufferError, "READ_ONLY", t.read_only().fill, 1)
     refuses(BufferError, "READ_ONLY", t.read_only().copy_from, array)
-    refuses(TypeError, "__dlpack__", t.copy_from, 1.0)
     refuses(ValueError, "exactly one element", t.fill, np.zeros(3))
-    refuses(TypeError, ".", m.empty(2, "float32x4").fill, 1.0)
-    refuses(OverflowError, "out of bounds for int4", m.empty(2, "int4").fill, 8)
+    refuses(TypeError, ".", m.empty(2, "float32x2").fill, 1.0)
     assert not array.any()
-
-
-def test_fill_and_copy_from():
-    t = m.empty((2, 3), "float32x2")
-    t.copy_from(m.zeros((2, 3), "float32x2"))
-    assert not any(t.tobytes())
-    packed = m.zeros(5, "int4")
-    packed.fill(-3)
-    assert packed.tolist() == [-3] * 5 and packed.tobytes()[-1] >> 4 == 0
-    packed.copy_from(np.arange(5))
-    assert packed.tolist() == [0, 1, 2, 3, 4]
-    padded = m.from_dlpack(np.zeros(3, ml_dtypes.int4))
-    padded.copy_from(m.asarray([1, -2, 7], dtype="int4"))
-    assert padded.tolist() == [1, -2, 7]
-    for value in (2, np.float64(2), np.array(2), np.array([[2]]), m.full((1, 1), 2)):
-        array = np.zeros((2, 2), "i2")
-        assert m.from_dlpack(array).fill(value) is None and (array == 2).all()
-    t = m.zeros(3, "bfloat16")
-    t[1:] = ml_dtypes.bfloat16(1.5)
-    assert t.tolist() == [0, 1.5, 1.5]
 
 
 # --- Conversion, comparison, bytes ------------------------------------------------------------
 
-@pytest.mark.parametrize("target", ALL)
-@pytest.mark.parametrize("source", ALL)
-def test_astype(source, target):
-    rng = np.random.default_rng(5)
-    base = small(rng, (4, 6), ALL[source])
-    for make in (lambda a: a, lambda a: a.T, lambda a: a[::-1, ::2], lambda a: a[:, :1][..., None],
-                 lambda a: a[:0], lambda a: a[0, 0, ...], lambda a: np.broadcast_to(a, (2, 4, 6))):
-        array = make(base)
-        t = m.from_dlpack(array).astype(target)
-        want = converted(array, ALL[target])
-        assert (t.dtype, t.shape, t.device) == (target, array.shape, "cpu") and t.is_copied
-        if bits_of(target) < 8:  # packed here, or with 0 where ml_dtypes has a sign
-            assert t.tolist() == m.from_dlpack(want).tolist()
-        else:
-            assert t.tobytes() == want.tobytes()
-        assert t.is_contiguous("K") and not t.readonly
-        if array.flags.f_contiguous and not array.flags.c_contiguous and t.itemsize * 24 == t.nbytes:
-            assert t.is_contiguous("F")
+@given(SEEDS)
+@CHEAP
+def test_astype(seed):
+    """Of small numbers; of all, test_cast.py and random_casts.py."""
+    rng = np.random.default_rng(seed)
+    base, target = small(rng, (2, 4, 6), any_dtype(rng)), any_dtype(rng)
+    array = np.asarray(base[random_key(rng, base.shape)]).transpose()
+    t, want = m.from_dlpack(array).astype(target), converted(array, target)
+    assert (t.dtype, t.shape, t.device) == (target.name, array.shape, "cpu")
+    assert t.is_copied and not t.readonly
+    if bits_of(target.name) < 8:  # packed here, or with 0 where ml_dtypes has a sign
+        assert t.tolist() == m.from_dlpack(want).tolist()
+        return
+    assert t.tobytes() == want.tobytes()
+    steps = zip(array.shape, t.strides, want.strides)  # NumPy keeps the order of the axes, too
+    assert all(step * want.itemsize == due for extent, step, due in steps if extent > 1) or not t.size
 
 
 def saturated(array, dtype):
@@ -552,8 +507,6 @@ def test_comparisons():
     refuses(TypeError, "needs another", t.equal)
     refuses(TypeError, "DTYPE_MISMATCH", t.equal, np.zeros(2, "f4"))
     refuses(ValueError, "SHAPE_MISMATCH", t.max_diff, np.zeros(3))
-    refuses(TypeError, "__dlpack__", t.equal, [1.0, 2.0])
-    refuses(TypeError, "__dlpack__", t.fill, [1.0])
 
 
 # --- New tensors ------------------------------------------------------------------------------
@@ -600,12 +553,8 @@ def test_asarray():
     assert m.asarray(t, copy=False, dtype=float, device="cpu").data_ptr == t.data_ptr
     assert m.asarray(t, copy=True).data_ptr != t.data_ptr
     assert m.asarray(t, dtype="bfloat16").tolist() == array.tolist()
-    assert m.asarray([[1, 2], (3, 4)]).tolist() == [[1, 2], [3, 4]]
-    assert m.asarray(7).dtype == "int64" and m.asarray(True).item() is True
-    assert m.asarray([1.5], dtype=np.float16).dtype == "float16"
     refuses(ValueError, "copy=False", m.asarray, t, dtype="int8", copy=False)
     refuses(ValueError, "copy=False", m.asarray, [1], copy=False)
-    refuses(TypeError, "__dlpack__", m.asarray, "abc")
     refuses(BufferError, "copy", m.asarray, t, device="cuda:0", copy=False)
     refuses(BufferError, ".", m.from_numpy, np.zeros(2, ">f4"))
     refuses(TypeError, "asarray", m.from_numpy, [1])

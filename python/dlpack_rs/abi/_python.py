@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import operator
-from ctypes import (PyDLL, byref, c_int64, c_uint64, create_string_buffer, py_object,
-                    pythonapi)
+from ctypes import PyDLL, byref, c_int64, c_uint64, py_object, pythonapi
 
+from .. import DEVICES
 from .._library import library_path
 from . import DLRS_INIT, call, declare, lib
 from ._declarations import (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
                             DLPACK_FLAG_BITMASK_READ_ONLY, DLRS_LEVEL_LAYOUT, PYTHON_FUNCTIONS,
                             DLDataType, DLDevice, DLTensor, Versioned, dlrs_import_options,
                             dlrs_py_import_options)
-from .enums import DeviceType, NewerDeviceType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,10 +170,8 @@ def _dtype(dtype: str | DLDataType) -> DLDataType:
 def _device(device: str | DLDevice) -> DLDevice:
     if isinstance(device, DLDevice):
         return device
-    kind, colon, ordinal = _text("device", device).partition(b":")
-    name = create_string_buffer(32)
-    for code in (*DeviceType, *NewerDeviceType):
-        call(lib.dlrs_device_format, DLDevice(code, 0), name, len(name), None)
-        if name.value.partition(b":")[0] == kind and ordinal.isdigit() == bool(colon):
-            return DLDevice(code, int(ordinal or 0))
+    kind, colon, ordinal = _text("device", device).decode().partition(":")
+    codes = [code for code, name in DEVICES.items() if name == kind]
+    if codes and ordinal.isdigit() == bool(colon):
+        return DLDevice(codes[0], int(ordinal or 0))
     raise ValueError(f"wrap: device: {device!r} is none of DLPack's; write it as cpu or cuda:1")

@@ -5,10 +5,6 @@ import cupy
 VENV, PIP = "cupy", ["numpy==2.4.6", "cupy-cuda13x==14.2.0"]
 
 
-def version():
-    return cupy.__version__
-
-
 def take(tensor):
     return cupy.from_dlpack(tensor)
 

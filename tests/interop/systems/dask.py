@@ -7,10 +7,6 @@ import numpy as np
 VENV, PIP = "dask", ["numpy==2.4.6", "dask==2026.8.0", "numba==0.68.1"]
 
 
-def version():
-    return dask.__version__
-
-
 def make(array):
     return dask.array.from_array(array, chunks=array.shape or 1)
 

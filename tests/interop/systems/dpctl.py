@@ -7,6 +7,7 @@ os.environ["OCL_ICD_FILENAMES"] = os.path.join(sys.prefix, "lib", "libintelocl.s
 
 import dpctl  # noqa: E402
 import dpctl.tensor as dpt  # noqa: E402
+from hooks import exported as address, reversed, to_host, transposed  # noqa: E402
 
 VENV, PIP = "oneapi", ["numpy==2.4.6", "dpctl==0.21.1", "intel-opencl-rt<2026"]
 
@@ -15,20 +16,8 @@ VENV, PIP = "oneapi", ["numpy==2.4.6", "dpctl==0.21.1", "intel-opencl-rt<2026"]
 FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
-def version():
-    return dpctl.__version__
-
-
 def make(array):
     return dpt.asarray(array)
-
-
-def transposed(x):
-    return x.T
-
-
-def reversed(x):
-    return x[::-1]
 
 
 def take(tensor):
@@ -37,18 +26,6 @@ def take(tensor):
 
 def values(x):
     return dpt.asnumpy(x) if isinstance(x, dpt.usm_ndarray) else x  # host memory: NumPy's
-
-
-def address(x):
-    from ours import Facts, capsules
-
-    return Facts(capsules.request(x)).address
-
-
-def to_host(system):
-    from checks import export_to_host
-
-    return export_to_host(system)
 
 
 MORE = {"to the host": to_host}

@@ -24,10 +24,6 @@ class Exporter:
 exporter = Exporter
 
 
-def version():
-    return mx.__version__
-
-
 def make(array):
     return mx.nd.array(array, dtype=array.dtype)
 

@@ -2,13 +2,10 @@
 
 import onnxruntime as ort
 from onnxruntime.capi.onnxruntime_pybind11_state import OrtValue
+from hooks import data_ptr as address
 
 VENV, PIP = "onnx", ["numpy==2.4.6", "onnxruntime==1.31.1"]
 FAULTS = {"import raw offset": "ignores byte_offset"}
-
-
-def version():
-    return ort.__version__
 
 
 def make(array):
@@ -29,7 +26,3 @@ def take(tensor):
 
 def values(x):
     return x.numpy()
-
-
-def address(x):
-    return x.data_ptr()

@@ -2,14 +2,11 @@
 
 import numpy as np
 import paddle
+from hooks import data_ptr as address
 
 VENV, PIP = "paddle", ["numpy==2.4.6", "paddlepaddle==3.3.1"]
 FAULTS = {"import raw offset": "ignores byte_offset",
           "import reversed": "takes negative strides, then fails at the first operation"}
-
-
-def version():
-    return paddle.__version__
 
 
 def make(array):
@@ -24,10 +21,6 @@ def transposed(x):
 
 def take(tensor):
     return paddle.from_dlpack(tensor)
-
-
-def address(x):
-    return x.data_ptr()
 
 
 def values(x):

@@ -5,10 +5,6 @@ import pyarrow as pa
 VENV, PIP = "arrow", ["numpy==2.4.6", "pyarrow==26.0.1"]
 
 
-def version():
-    return pa.__version__
-
-
 def make(array):
     return pa.Tensor.from_numpy(array.copy())
 

@@ -10,10 +10,6 @@ VENV, PIP = "tensorflow", ["numpy==2.4.6", "tensorflow-cpu==2.21.0"]
 FAULTS = {"import unaligned": "takes unaligned memory, then ends the process"}
 
 
-def version():
-    return tf.__version__
-
-
 def make(array):
     return tf.constant(array)
 

@@ -1,6 +1,7 @@
 """PyTorch."""
 
 import torch
+from hooks import data_ptr as address, transposed
 
 VENV, PIP = "torch", ["numpy==2.4.6", "torch==2.15.0"]
 
@@ -13,16 +14,8 @@ def make(array):
     return torch.from_numpy(array.copy())
 
 
-def transposed(x):
-    return x.T
-
-
 def take(tensor):
     return torch.from_dlpack(tensor)
-
-
-def address(x):
-    return x.data_ptr()
 
 
 def values(x):

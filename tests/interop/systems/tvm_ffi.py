@@ -2,13 +2,10 @@
 
 import numpy as np
 import tvm_ffi
+from hooks import data_ptr as address
 
 VENV, PIP = "core", ["numpy==2.4.6", "apache-tvm-ffi==0.1.15.post2"]
 FAST = True
-
-
-def version():
-    return tvm_ffi.__version__
 
 
 def make(array):
@@ -21,10 +18,6 @@ def transposed(x):
 
 def take(tensor):
     return tvm_ffi.from_dlpack(tensor)
-
-
-def address(x):
-    return x.data_ptr()
 
 
 def values(x):
