@@ -80,7 +80,6 @@ static int matrix_src, few;
 
 static void matrix(void) {
   static const int sizes[] = {0, 1, 2, 63, 64, 65, MOST};
-  NEEDS_STANDIN();
   set_up();
   /* Staging buffers, contexts and kernels are kept after their first use. */
   warming = 1;
@@ -128,7 +127,6 @@ static long calls_down(int first, int n) {
 /* n pairs: what a call costs once, and per pair 2 addresses and a copy; or a copy per 64 pairs. */
 static void cost(void) {
   static const int sizes[] = {1, 2, 63, 64, 65, MOST};
-  NEEDS_STANDIN();
   set_up();
   int stream_calls = G.hip == 5 ? 1 : 2; /* what is current, and whose the stream is */
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -143,7 +141,7 @@ static void cost(void) {
         EQUAL(calls_of(n, DENSE, &options), once + 2 * n + (together ? groups : n));
         EQUAL(by_batches(), together ? groups : 0);
         EQUAL(G.calls(plain()), together ? 0 : n);
-        EQUAL(G.calls(G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize"), !async);
+        EQUAL(G.calls(VENDOR("StreamSynchronize")), !async);
         /* Strided ones: as many more as pairs that are added. */
         calls_of(2, STRIDED, &options);
         long two = calls_of(2, STRIDED, &options), three = calls_of(3, STRIDED, &options);
@@ -174,13 +172,12 @@ static void cost(void) {
   /* Two streams: ordered once. */
   dlrs_copy_options two = gpu_options(streams[0][0], streams[0][1], 0);
   calls_of(64, DENSE, &two);
-  EQUAL(G.calls(G.hip ? "hipStreamWaitEvent" : "cuStreamWaitEvent"), 1);
-  EQUAL(G.calls(G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize"), 1);
+  EQUAL(G.calls(VENDOR("StreamWaitEvent")), 1);
+  EQUAL(G.calls(VENDOR("StreamSynchronize")), 1);
 }
 
 /* The driver's batches are not used on the legacy stream, nor while the stream is captured. */
 static void captured(void) {
-  NEEDS_STANDIN();
   set_up();
   void *stream = streams[0][0];
   dlrs_copy_options async = on_stream(stream, 1), waits = on_stream(stream, 0), legacy = on_stream((void *)1, 0);
@@ -210,7 +207,6 @@ static void captured(void) {
 /* One batch of everything: between all kinds of memory, pairs that share memory, packed elements of
  * 4 bits, which CUDA's and HIP's backends do not copy from pageable memory. */
 static void among_others(void) {
-  NEEDS_STANDIN();
   set_up();
   for (int async = 0; async < 2; ++async) {
     for (int shift = 0; shift < 5; ++shift) {
@@ -285,7 +281,6 @@ static void records(void) {
   static unsigned char expected[PLACES][NBYTES];
   static side from[PLACES], to[PLACES];
   const int64_t nbytes = NBYTES, one = 1;
-  NEEDS_STANDIN();
   set_up();
   for (int k = 0; k < PLACES; ++k) from[k].first = (unsigned char *)gpu_alloc(0, 2 * NBYTES);
   for (int round = 0; round < 200; ++round) {
@@ -333,30 +328,21 @@ static void records(void) {
 }
 
 static const gpu_row others[] = {
-    {"cost", "calls of the driver per batch", cost},
-    {"captured", "captures, and the legacy stream", captured},
-    {"records", "sides that share a record", records},
-    {"among others", "pairs that go alone", among_others},
+    {"cost", "calls of the driver per batch", cost, STANDIN},
+    {"captured", "captures, and the legacy stream", captured, STANDIN},
+    {"records", "sides that share a record", records, STANDIN},
+    {"among others", "pairs that go alone", among_others, STANDIN},
 };
 
 int main(int argc, char **argv) {
-  if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: batch cuda|rocm [ROW]: and its driver must be found");
-    return 2;
-  }
-  long sum = 0;
-  few = argc > 2 && strcmp(argv[2], "few") == 0;
+  const char *id = argc > 2 ? argv[2] : NULL;
+  gpu_open(argc, argv);
+  few = id != NULL && strcmp(id, "few") == 0;
+  if (few) id = NULL;
   for (matrix_src = 0; matrix_src < KINDS; ++matrix_src) {
-    const gpu_row row = {kind_names[matrix_src], "batches from there", matrix};
-    if (argc > 2 && !few && strcmp(argv[2], row.id) != 0) continue;
-    memset(gpu_tally, 0, sizeof gpu_tally);
-    gpu_run(&row);
-    sum += gpu_tally[0];
+    gpu_run_all(&(gpu_row){kind_names[matrix_src], "batches from there", matrix, STANDIN}, 1, id, 0);
   }
-  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
-    if (argc > 2 && !few && strcmp(argv[2], others[i].id) != 0) continue;
-    gpu_run(&others[i]);
-  }
-  printf("%ld points of the matrix\n", sum);
+  printf("%ld points of the matrix\n", gpu_tally[0]);
+  gpu_run_all(others, sizeof others / sizeof *others, id, 0);
   return gpu_end();
 }

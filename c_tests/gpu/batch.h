@@ -13,6 +13,7 @@ enum { MOST = 200, PITCH = 64, ROWS = 3, COLUMNS = 5, NBYTES = MOST * PITCH, TOG
 /* ---- Operands -------------------------------------------------------------------------------*/
 
 enum { ON_CPU, PINNED, MANAGED, MANAGED_1, DEVICE_0, DEVICE_1, KINDS };
+static const int places[KINDS] = {PLAIN_HOST, PINNED_HOST, MANAGED_HOST, MANAGED_HOST_1, 0, 1};
 enum { DENSE, STRIDED, MIXED, LAYOUTS };
 enum { DEFAULTS, SAME_STREAM, TWO_STREAMS, LEGACY_STREAM, STREAMS };
 enum { NOTHING, SHARED, OWN, TARGETS, RECORDS };
@@ -26,27 +27,13 @@ static side sources[KINDS], targets[KINDS];
 static void *streams[2][2], *makers[2][2];
 static unsigned char *news, *olds, want[NBYTES];
 
-static inline unsigned char *obtain(int kind) {
-  switch (kind) {
-  case ON_CPU: return (unsigned char *)calloc(1, NBYTES);
-  case PINNED: return (unsigned char *)gpu_pinned(NBYTES);
-  case MANAGED:
-  case MANAGED_1: return (unsigned char *)gpu_managed(kind == MANAGED_1, NBYTES);
-  default: return (unsigned char *)gpu_alloc(kind == DEVICE_1, NBYTES);
-  }
-}
-
 static inline void set_up(void) {
   gpu_set_current(0, 0);
-  for (int kind = 0; kind < KINDS; ++kind) {
-    for (int i = 0; i < 2; ++i) {
-      side *it = i ? &targets[kind] : &sources[kind];
-      it->device = kind == DEVICE_1 || kind == MANAGED_1;
-      it->on = kind == ON_CPU                ? CPU
-               : kind == PINNED              ? t_device(G.pinned, 0)
-               : kind < DEVICE_0 && G.managed ? t_device(G.managed, 0) : DEV(it->device);
-      it->first = obtain(kind);
-    }
+  for (int i = 0; i < 2 * KINDS; ++i) {
+    side *it = i % 2 ? &targets[i / 2] : &sources[i / 2];
+    it->device = gpu_device_of(places[i / 2]);
+    it->on = gpu_place(places[i / 2]);
+    it->first = (unsigned char *)gpu_room(places[i / 2], NBYTES);
   }
   for (int device = 0; device < 2; ++device) {
     for (int i = 0; i < 2; ++i) {
@@ -151,7 +138,7 @@ static inline void all_run(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
 
 /* ---- One batch on device 0 -------------------------------------------------------------------*/
 
-static inline const char *plain(void) { return G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync"; }
+static inline const char *plain(void) { return VENDOR("MemcpyAsync"); }
 static inline const char *pointer(void) { return G.hip ? "hipPointerGetAttributes" : "cuPointerGetAttribute"; }
 static inline long by_batches(void) { return G.calls("cuMemcpyBatchAsync"); }
 
