@@ -1,113 +1,9 @@
-/* Batches of copies (dlrs_copy_batch): batch cuda|rocm [ROW]; the row "few" is a part of the matrix
- * and all other rows
- *
- * One matrix, generated: number of pairs x memory of each side x layout x streams x whether the call
- * waits x what is recorded. The source is written by work that is pending when the call is made. The
- * bytes of the destination, and those around its elements, are compared with loops over elements.
- * Then: calls of the driver per batch, captures, pairs that go alone. Failures: batch_faults.c. */
+/* Batches of copies (dlrs_copy_batch): calls of the driver, captures, pairs that go alone, records that
+ * sides share; beside the matrix of order.c. batch cuda|rocm [ROW]. Failures: batch_faults.c. */
 #include "batch.h"
 #include "../random.h"
 
 static const char *const kind_names[] = {"cpu", "pinned", "managed", "managed:1", "device", "device:1"};
-static const char *const layout_names[] = {"dense", "strided", "mixed"};
-static const char *const stream_names[] = {"default streams", "one stream", "two streams", "stream 1"};
-static const char *const record_names[] = {"nothing recorded", "one record", "a record each", "a target's record"};
-
-/* ---- The matrix -----------------------------------------------------------------------------*/
-
-static long cells;
-static int warming;
-
-static void cell(int src, int dst, int n, int kind, int use, int async, int record) {
-  static char where[200];
-  side *from = &sources[src], *to = &targets[dst];
-  void *named[2] = {NULL, NULL};
-  snprintf(where, sizeof where, "%d pairs, %s -> %s, %s, %s, %s, %s", n, kind_names[src], kind_names[dst],
-           layout_names[kind], stream_names[use], async ? "enqueued" : "waits", record_names[record]);
-  t_context = where;
-  if (use == SAME_STREAM) named[0] = named[1] = streams[from->device][0];
-  if (use == TWO_STREAMS) named[0] = streams[from->device][0], named[1] = streams[to->device][1];
-  if (use == LEGACY_STREAM) named[0] = named[1] = (void *)1;
-  if (src < MANAGED && dst < MANAGED) return;
-  if (src == ON_CPU) named[0] = NULL;
-  if (dst == ON_CPU) named[1] = NULL;
-  memcpy(seen(from->first), src == ON_CPU ? news : olds, NBYTES);
-  memcpy(seen(to->first), olds, NBYTES);
-  gpu_state before = gpu_now();
-  /* Who writes the source: its stream, or one that is recorded. Work that no stream orders is done. */
-  if (record == SHARED) from->own = wrap(from, from->first, NBYTES);
-  if (record == OWN) {
-    for (int i = 0; i < n; ++i) from->each[i] = wrap(from, from->first + i * PITCH, PITCH);
-  }
-  if (record == TARGETS) to->own = wrap(to, to->first, NBYTES);
-  if (src != ON_CPU) {
-    int recorded = record == SHARED || record == OWN;
-    if (record != OWN) gpu_copy(from->device, recorded ? makers[from->device][0] : named[0], from->first, news, NBYTES);
-    if (src == PINNED && !recorded && named[0] == NULL) all_run();
-  }
-  if (record == SHARED) WORKS(dlrs_ready_record(from->own, makers[from->device][0], ERR));
-  for (int i = 0; record == OWN && i < n; ++i) {
-    void *maker = makers[from->device][i % 2];
-    gpu_copy(from->device, maker, from->first + i * PITCH, news + i * PITCH, PITCH);
-    WORKS(dlrs_ready_record(from->each[i], maker, ERR));
-  }
-  if (record == TARGETS) {
-    gpu_copy(to->device, makers[to->device][0], to->first, olds, NBYTES);
-    WORKS(dlrs_ready_record(to->own, makers[to->device][0], ERR));
-  }
-  make_batch(from, to, n, kind);
-  expect(n);
-  uint64_t failed = 77;
-  dlrs_copy_options options = gpu_options(named[0], named[1], async ? DLRS_COPY_ASYNC : 0);
-  if (!WORKS(dlrs_copy_batch((uint64_t)n, B.src, B.dst, &options, &failed, ERR))) {
-    printf("%s: %.200s\n", where, t_error.message);
-  }
-  ++cells;
-  if (async && record == TARGETS && n > 0) WORKS(dlrs_ready_sync(to->own, ERR));
-  else if (async && dst == PINNED && !named[1]) EQUAL(gpu_sync(from->device, named[0]), 0);
-  else if (async && dst != ON_CPU) EQUAL(gpu_sync(to->device, named[1]), 0);
-  else if (async) all_run();
-  CHECK(memcmp(seen(to->first), want, NBYTES) == 0);
-  all_run();
-  CHECK(memcmp(seen(to->first), want, NBYTES) == 0);
-  drop(from, 0, n);
-  drop(to, 1, n);
-  before.stats.modules = gpu_now().stats.modules; /* kernels are kept */
-  if (!warming) SAME(before);
-}
-
-static int matrix_src, few;
-
-static void matrix(void) {
-  static const int sizes[] = {0, 1, 2, 63, 64, 65, MOST};
-  set_up();
-  /* Staging buffers, contexts and kernels are kept after their first use. */
-  warming = 1;
-  for (int dst = 0; dst < KINDS; ++dst) {
-    for (int kind = 0; kind < LAYOUTS; ++kind) cell(matrix_src, dst, 2, kind, DEFAULTS, 0, NOTHING);
-  }
-  warming = 0;
-  for (int dst = 0; dst < KINDS; ++dst) {
-    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
-      if (few && sizes[size] != 2 && sizes[size] != 65) continue;
-      G.ctl(STANDIN_SEED, (long)size, 0, NULL);
-      for (int kind = few ? MIXED : DENSE; kind < LAYOUTS; ++kind) {
-        for (int use = 0; use < STREAMS; ++use) {
-          if (use == LEGACY_STREAM && (G.hip == 5 || sources[matrix_src].device || targets[dst].device)) continue;
-          if (use == SAME_STREAM && sources[matrix_src].device != targets[dst].device) continue;
-          for (int async = 0; async < 2; ++async) {
-            for (int record = 0; record < RECORDS; ++record) {
-              if (record == TARGETS ? dst == ON_CPU : record != NOTHING && matrix_src == ON_CPU) continue;
-              if (record == OWN && sizes[size] > 65) continue;
-              cell(matrix_src, dst, sizes[size], kind, use, async, record);
-            }
-          }
-        }
-      }
-    }
-  }
-  gpu_tally[0] = cells;
-}
 
 /* ---- Calls of the driver --------------------------------------------------------------------*/
 
@@ -327,22 +223,10 @@ static void records(void) {
   }
 }
 
-static const gpu_row others[] = {
+static const gpu_row rows[] = {
     {"cost", "calls of the driver per batch", cost, STANDIN},
     {"captured", "captures, and the legacy stream", captured, STANDIN},
     {"records", "sides that share a record", records, STANDIN},
     {"among others", "pairs that go alone", among_others, STANDIN},
 };
-
-int main(int argc, char **argv) {
-  const char *id = argc > 2 ? argv[2] : NULL;
-  gpu_open(argc, argv);
-  few = id != NULL && strcmp(id, "few") == 0;
-  if (few) id = NULL;
-  for (matrix_src = 0; matrix_src < KINDS; ++matrix_src) {
-    gpu_run_all(&(gpu_row){kind_names[matrix_src], "batches from there", matrix, STANDIN}, 1, id, 0);
-  }
-  printf("%ld points of the matrix\n", gpu_tally[0]);
-  gpu_run_all(others, sizeof others / sizeof *others, id, 0);
-  return gpu_end();
-}
+GPU_MAIN(rows)

@@ -15,13 +15,11 @@ enum { MOST = 200, PITCH = 64, ROWS = 3, COLUMNS = 5, NBYTES = MOST * PITCH, TOG
 enum { ON_CPU, PINNED, MANAGED, MANAGED_1, DEVICE_0, DEVICE_1, KINDS };
 static const int places[KINDS] = {PLAIN_HOST, PINNED_HOST, MANAGED_HOST, MANAGED_HOST_1, 0, 1};
 enum { DENSE, STRIDED, MIXED, LAYOUTS };
-enum { DEFAULTS, SAME_STREAM, TWO_STREAMS, LEGACY_STREAM, STREAMS };
-enum { NOTHING, SHARED, OWN, TARGETS, RECORDS };
 typedef struct side {
   DLDevice on;
   int device;
   unsigned char *first;
-  DLManagedTensorVersioned *own, *each[MOST]; /* this library's tensors, while something is recorded */
+  DLManagedTensorVersioned *own; /* this library's tensor, while something is recorded */
 } side;
 static side sources[KINDS], targets[KINDS];
 static void *streams[2][2], *makers[2][2];
@@ -79,11 +77,9 @@ static batch B;
 static inline DLManagedTensorVersioned *tensor_of(const side *at, int target, int i) {
   layout *it = &B.layouts[i];
   int64_t first = i * PITCH + (target ? it->dst_at : it->src_at), *strides = target ? it->dst : it->src;
-  DLManagedTensorVersioned *own = at->own ? at->own : at->each[i];
   B.views[target][i] = NULL;
-  if (own != NULL) {
-    int64_t offset = at->own ? first : first - i * PITCH;
-    WORKS(dlrs_view_as_strided(own, it->shape, strides, 2, offset, &B.views[target][i], ERR));
+  if (at->own != NULL) {
+    WORKS(dlrs_view_as_strided(at->own, it->shape, strides, 2, first, &B.views[target][i], ERR));
     return B.views[target][i];
   }
   DLTensor bare = t_describe(at->first + first, U8, 2, it->shape, strides);
@@ -122,16 +118,6 @@ static inline DLManagedTensorVersioned *wrap(const side *at, unsigned char *firs
   bare.device = at->on;
   WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &out, ERR));
   return out;
-}
-
-static inline void drop(side *at, int target, int n) {
-  for (int i = 0; i < n; ++i) {
-    dlrs_release(B.views[target][i]);
-    dlrs_release(at->each[i]);
-    B.views[target][i] = at->each[i] = NULL;
-  }
-  dlrs_release(at->own);
-  at->own = NULL;
 }
 
 static inline void all_run(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }

@@ -336,10 +336,9 @@ typedef struct call {
 enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, STAYS = 32, TAKES = 64 };
 
 static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
-static int64_t half[2] = {ROWS / 2, COLUMNS};
 
 /* Tensors of one cell: foreign structs, or views of the recorded tensor. */
-enum { GIVEN = 8 };
+enum { PAIRS = 65, GIVEN = 2 * PAIRS };
 static DLManagedTensorVersioned given[GIVEN], *views[GIVEN];
 static int givens;
 
@@ -363,6 +362,7 @@ static void drop_views(void) {
     dlrs_release(views[i]);
     views[i] = NULL;
   }
+  givens = 0;
 }
 
 static DLManagedTensorVersioned *source(call *c, int64_t *strides) { return tensor_of(c->src, c->src->first, shape, strides); }
@@ -376,13 +376,30 @@ static int32_t f_copy_desc(call *c) {
 }
 
 static int32_t f_batch(call *c) {
-  DLManagedTensorVersioned *src[2], *dst[2];
+  static int64_t half[2] = {ROWS / 2, COLUMNS};
+  DLManagedTensorVersioned *dst[2];
+  const DLManagedTensorVersioned *src[2];
   for (int i = 0; i < 2; ++i) {
     src[i] = tensor_of(c->src, c->src->first + i * NBYTES / 2, half, dense);
     dst[i] = tensor_of(c->dst, c->dst->second + i * NBYTES / 2, half, dense);
   }
-  const DLManagedTensorVersioned *from[] = {src[0], src[1]};
-  return dlrs_copy_batch(2, from, dst, &c->options, NULL, ERR);
+  return dlrs_copy_batch(2, src, dst, &c->options, NULL, ERR);
+}
+
+/* More pairs than the driver copies by one call: blocks of 16 bytes, whose halves are a pair each, or, of
+ * each third one, every second byte; one half is two pairs. */
+static int32_t f_batch_many(call *c) {
+  enum { BLOCK = 16 };
+  static int64_t half[2] = {1, BLOCK / 2}, quarter[2] = {1, BLOCK / 4}, apart[2] = {BLOCK, 2};
+  DLManagedTensorVersioned *dst[PAIRS];
+  const DLManagedTensorVersioned *src[PAIRS];
+  for (int i = 0; i < PAIRS; ++i) {
+    int last = i >= PAIRS - 2, block = last ? NBYTES / BLOCK - 1 : i / 2, strided = block % 3 == 2;
+    int at = block * BLOCK + (last ? BLOCK / 2 + (i - PAIRS + 2) * BLOCK / 4 : i % 2 * (strided ? 1 : BLOCK / 2));
+    src[i] = tensor_of(c->src, c->src->first + at, last ? quarter : half, strided ? apart : dense);
+    dst[i] = tensor_of(c->dst, c->dst->second + at, last ? quarter : half, strided ? apart : dense);
+  }
+  return dlrs_copy_batch(PAIRS, src, dst, &c->options, NULL, ERR);
 }
 
 static int32_t f_cast_same(call *c) { return dlrs_cast(source(c, across), target(c, dense), &c->options, ERR); }
@@ -431,6 +448,7 @@ static const struct {
     {"copy, strided", f_copy_strided, ANYWHERE},
     {"copy_desc", f_copy_desc, ANYWHERE},
     {"copy_batch", f_batch, ANYWHERE},
+    {"copy_batch, many", f_batch_many, ANYWHERE},
     {"cast, same dtype", f_cast_same, ANYWHERE},
     {"cast", f_cast, HOSTS},
     {"fill", f_fill, HOSTS | FROM_CPU},

@@ -116,7 +116,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
     step "valgrind catalogue_d" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/catalogue_d" cuda
     step "valgrind batch" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
-        "$out/batch" cuda few
+        "$out/batch" cuda "among others"
     step "valgrind faults" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/faults" cuda 29
     unset LD_LIBRARY_PATH
