@@ -197,17 +197,17 @@ test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platf
 	packaging/platforms/windows.sh
 
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
-	c_tests/gpu/device.sh cuda test
-	c_tests/gpu/device.sh cuda sanitize || [ $$? -eq 3 ] # not installed
+	c_tests/gpu/device.py cuda test
+	c_tests/gpu/device.py cuda sanitize || [ $$? -eq 3 ] # not installed
 
 test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
-	c_tests/gpu/device.sh rocm test
+	c_tests/gpu/device.py rocm test
 
 bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL (docs/benchmarks-gpu.md)
-	c_tests/gpu/device.sh cuda bench $(BENCH)
+	c_tests/gpu/device.py cuda bench $(BENCH)
 
 bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy (docs/benchmarks-gpu.md)
-	c_tests/gpu/device.sh rocm bench $(BENCH)
+	c_tests/gpu/device.py rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)
 	packaging/platforms/cross.sh

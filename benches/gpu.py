@@ -1,6 +1,6 @@
 """Copies on a real GPU next to the driver's own, torch, CuPy and, where nvcc is, CCCL.
 
-Run by c_tests/gpu/device.sh (make bench-cuda, make bench-rocm), which first checks for a driver. Copies on the device are
+Run by c_tests/gpu/device.py (make bench-cuda, make bench-rocm), which first checks for a driver. Copies on the device are
 timed by its own events, behind work that keeps it busy until all of them are enqueued, so that what
 a call costs the host does not count; everything else by the clock: enough calls, one wait, divided.
 Medians of repeats, after a warm-up; what is copied on the device is checked before. torch and CuPy

@@ -1,114 +1,9 @@
-/* Batches of copies (dlrs_copy_batch): batch cuda|rocm [ROW]; the row "few" is a part of the matrix
- * and all other rows
- *
- * One matrix, generated: number of pairs x memory of each side x layout x streams x whether the call
- * waits x what is recorded. The source is written by work that is pending when the call is made. The
- * bytes of the destination, and those around its elements, are compared with loops over elements.
- * Then: calls of the driver per batch, captures, pairs that go alone. Failures: batch_faults.c. */
+/* Batches of copies (dlrs_copy_batch): calls of the driver, captures, pairs that go alone, records that
+ * sides share; beside the matrix of order.c. batch cuda|rocm [ROW]. Failures: batch_faults.c. */
 #include "batch.h"
 #include "../random.h"
 
 static const char *const kind_names[] = {"cpu", "pinned", "managed", "managed:1", "device", "device:1"};
-static const char *const layout_names[] = {"dense", "strided", "mixed"};
-static const char *const stream_names[] = {"default streams", "one stream", "two streams", "stream 1"};
-static const char *const record_names[] = {"nothing recorded", "one record", "a record each", "a target's record"};
-
-/* ---- The matrix -----------------------------------------------------------------------------*/
-
-static long cells;
-static int warming;
-
-static void cell(int src, int dst, int n, int kind, int use, int async, int record) {
-  static char where[200];
-  side *from = &sources[src], *to = &targets[dst];
-  void *named[2] = {NULL, NULL};
-  snprintf(where, sizeof where, "%d pairs, %s -> %s, %s, %s, %s, %s", n, kind_names[src], kind_names[dst],
-           layout_names[kind], stream_names[use], async ? "enqueued" : "waits", record_names[record]);
-  t_context = where;
-  if (use == SAME_STREAM) named[0] = named[1] = streams[from->device][0];
-  if (use == TWO_STREAMS) named[0] = streams[from->device][0], named[1] = streams[to->device][1];
-  if (use == LEGACY_STREAM) named[0] = named[1] = (void *)1;
-  if (src < MANAGED && dst < MANAGED) return;
-  if (src == ON_CPU) named[0] = NULL;
-  if (dst == ON_CPU) named[1] = NULL;
-  memcpy(seen(from->first), src == ON_CPU ? news : olds, NBYTES);
-  memcpy(seen(to->first), olds, NBYTES);
-  gpu_state before = gpu_now();
-  /* Who writes the source: its stream, or one that is recorded. Work that no stream orders is done. */
-  if (record == SHARED) from->own = wrap(from, from->first, NBYTES);
-  if (record == OWN) {
-    for (int i = 0; i < n; ++i) from->each[i] = wrap(from, from->first + i * PITCH, PITCH);
-  }
-  if (record == TARGETS) to->own = wrap(to, to->first, NBYTES);
-  if (src != ON_CPU) {
-    int recorded = record == SHARED || record == OWN;
-    if (record != OWN) gpu_copy(from->device, recorded ? makers[from->device][0] : named[0], from->first, news, NBYTES);
-    if (src == PINNED && !recorded && named[0] == NULL) all_run();
-  }
-  if (record == SHARED) WORKS(dlrs_ready_record(from->own, makers[from->device][0], ERR));
-  for (int i = 0; record == OWN && i < n; ++i) {
-    void *maker = makers[from->device][i % 2];
-    gpu_copy(from->device, maker, from->first + i * PITCH, news + i * PITCH, PITCH);
-    WORKS(dlrs_ready_record(from->each[i], maker, ERR));
-  }
-  if (record == TARGETS) {
-    gpu_copy(to->device, makers[to->device][0], to->first, olds, NBYTES);
-    WORKS(dlrs_ready_record(to->own, makers[to->device][0], ERR));
-  }
-  make_batch(from, to, n, kind);
-  expect(n);
-  uint64_t failed = 77;
-  dlrs_copy_options options = gpu_options(named[0], named[1], async ? DLRS_COPY_ASYNC : 0);
-  if (!WORKS(dlrs_copy_batch((uint64_t)n, B.src, B.dst, &options, &failed, ERR))) {
-    printf("%s: %.200s\n", where, t_error.message);
-  }
-  ++cells;
-  if (async && record == TARGETS && n > 0) WORKS(dlrs_ready_sync(to->own, ERR));
-  else if (async && dst == PINNED && !named[1]) EQUAL(gpu_sync(from->device, named[0]), 0);
-  else if (async && dst != ON_CPU) EQUAL(gpu_sync(to->device, named[1]), 0);
-  else if (async) all_run();
-  CHECK(memcmp(seen(to->first), want, NBYTES) == 0);
-  all_run();
-  CHECK(memcmp(seen(to->first), want, NBYTES) == 0);
-  drop(from, 0, n);
-  drop(to, 1, n);
-  before.stats.modules = gpu_now().stats.modules; /* kernels are kept */
-  if (!warming) SAME(before);
-}
-
-static int matrix_src, few;
-
-static void matrix(void) {
-  static const int sizes[] = {0, 1, 2, 63, 64, 65, MOST};
-  NEEDS_STANDIN();
-  set_up();
-  /* Staging buffers, contexts and kernels are kept after their first use. */
-  warming = 1;
-  for (int dst = 0; dst < KINDS; ++dst) {
-    for (int kind = 0; kind < LAYOUTS; ++kind) cell(matrix_src, dst, 2, kind, DEFAULTS, 0, NOTHING);
-  }
-  warming = 0;
-  for (int dst = 0; dst < KINDS; ++dst) {
-    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
-      if (few && sizes[size] != 2 && sizes[size] != 65) continue;
-      G.ctl(STANDIN_SEED, (long)size, 0, NULL);
-      for (int kind = few ? MIXED : DENSE; kind < LAYOUTS; ++kind) {
-        for (int use = 0; use < STREAMS; ++use) {
-          if (use == LEGACY_STREAM && (G.hip == 5 || sources[matrix_src].device || targets[dst].device)) continue;
-          if (use == SAME_STREAM && sources[matrix_src].device != targets[dst].device) continue;
-          for (int async = 0; async < 2; ++async) {
-            for (int record = 0; record < RECORDS; ++record) {
-              if (record == TARGETS ? dst == ON_CPU : record != NOTHING && matrix_src == ON_CPU) continue;
-              if (record == OWN && sizes[size] > 65) continue;
-              cell(matrix_src, dst, sizes[size], kind, use, async, record);
-            }
-          }
-        }
-      }
-    }
-  }
-  gpu_tally[0] = cells;
-}
 
 /* ---- Calls of the driver --------------------------------------------------------------------*/
 
@@ -128,7 +23,6 @@ static long calls_down(int first, int n) {
 /* n pairs: what a call costs once, and per pair 2 addresses and a copy; or a copy per 64 pairs. */
 static void cost(void) {
   static const int sizes[] = {1, 2, 63, 64, 65, MOST};
-  NEEDS_STANDIN();
   set_up();
   int stream_calls = G.hip == 5 ? 1 : 2; /* what is current, and whose the stream is */
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -143,7 +37,7 @@ static void cost(void) {
         EQUAL(calls_of(n, DENSE, &options), once + 2 * n + (together ? groups : n));
         EQUAL(by_batches(), together ? groups : 0);
         EQUAL(G.calls(plain()), together ? 0 : n);
-        EQUAL(G.calls(G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize"), !async);
+        EQUAL(G.calls(VENDOR("StreamSynchronize")), !async);
         /* Strided ones: as many more as pairs that are added. */
         calls_of(2, STRIDED, &options);
         long two = calls_of(2, STRIDED, &options), three = calls_of(3, STRIDED, &options);
@@ -174,13 +68,12 @@ static void cost(void) {
   /* Two streams: ordered once. */
   dlrs_copy_options two = gpu_options(streams[0][0], streams[0][1], 0);
   calls_of(64, DENSE, &two);
-  EQUAL(G.calls(G.hip ? "hipStreamWaitEvent" : "cuStreamWaitEvent"), 1);
-  EQUAL(G.calls(G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize"), 1);
+  EQUAL(G.calls(VENDOR("StreamWaitEvent")), 1);
+  EQUAL(G.calls(VENDOR("StreamSynchronize")), 1);
 }
 
 /* The driver's batches are not used on the legacy stream, nor while the stream is captured. */
 static void captured(void) {
-  NEEDS_STANDIN();
   set_up();
   void *stream = streams[0][0];
   dlrs_copy_options async = on_stream(stream, 1), waits = on_stream(stream, 0), legacy = on_stream((void *)1, 0);
@@ -210,7 +103,6 @@ static void captured(void) {
 /* One batch of everything: between all kinds of memory, pairs that share memory, packed elements of
  * 4 bits, which CUDA's and HIP's backends do not copy from pageable memory. */
 static void among_others(void) {
-  NEEDS_STANDIN();
   set_up();
   for (int async = 0; async < 2; ++async) {
     for (int shift = 0; shift < 5; ++shift) {
@@ -285,7 +177,6 @@ static void records(void) {
   static unsigned char expected[PLACES][NBYTES];
   static side from[PLACES], to[PLACES];
   const int64_t nbytes = NBYTES, one = 1;
-  NEEDS_STANDIN();
   set_up();
   for (int k = 0; k < PLACES; ++k) from[k].first = (unsigned char *)gpu_alloc(0, 2 * NBYTES);
   for (int round = 0; round < 200; ++round) {
@@ -332,31 +223,10 @@ static void records(void) {
   }
 }
 
-static const gpu_row others[] = {
-    {"cost", "calls of the driver per batch", cost},
-    {"captured", "captures, and the legacy stream", captured},
-    {"records", "sides that share a record", records},
-    {"among others", "pairs that go alone", among_others},
+static const gpu_row rows[] = {
+    {"cost", "calls of the driver per batch", cost, STANDIN},
+    {"captured", "captures, and the legacy stream", captured, STANDIN},
+    {"records", "sides that share a record", records, STANDIN},
+    {"among others", "pairs that go alone", among_others, STANDIN},
 };
-
-int main(int argc, char **argv) {
-  if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: batch cuda|rocm [ROW]: and its driver must be found");
-    return 2;
-  }
-  long sum = 0;
-  few = argc > 2 && strcmp(argv[2], "few") == 0;
-  for (matrix_src = 0; matrix_src < KINDS; ++matrix_src) {
-    const gpu_row row = {kind_names[matrix_src], "batches from there", matrix};
-    if (argc > 2 && !few && strcmp(argv[2], row.id) != 0) continue;
-    memset(gpu_tally, 0, sizeof gpu_tally);
-    gpu_run(&row);
-    sum += gpu_tally[0];
-  }
-  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
-    if (argc > 2 && !few && strcmp(argv[2], others[i].id) != 0) continue;
-    gpu_run(&others[i]);
-  }
-  printf("%ld points of the matrix\n", sum);
-  return gpu_end();
-}
+GPU_MAIN(rows)

@@ -13,40 +13,25 @@ enum { MOST = 200, PITCH = 64, ROWS = 3, COLUMNS = 5, NBYTES = MOST * PITCH, TOG
 /* ---- Operands -------------------------------------------------------------------------------*/
 
 enum { ON_CPU, PINNED, MANAGED, MANAGED_1, DEVICE_0, DEVICE_1, KINDS };
+static const int places[KINDS] = {PLAIN_HOST, PINNED_HOST, MANAGED_HOST, MANAGED_HOST_1, 0, 1};
 enum { DENSE, STRIDED, MIXED, LAYOUTS };
-enum { DEFAULTS, SAME_STREAM, TWO_STREAMS, LEGACY_STREAM, STREAMS };
-enum { NOTHING, SHARED, OWN, TARGETS, RECORDS };
 typedef struct side {
   DLDevice on;
   int device;
   unsigned char *first;
-  DLManagedTensorVersioned *own, *each[MOST]; /* this library's tensors, while something is recorded */
+  DLManagedTensorVersioned *own; /* this library's tensor, while something is recorded */
 } side;
 static side sources[KINDS], targets[KINDS];
 static void *streams[2][2], *makers[2][2];
 static unsigned char *news, *olds, want[NBYTES];
 
-static inline unsigned char *obtain(int kind) {
-  switch (kind) {
-  case ON_CPU: return (unsigned char *)calloc(1, NBYTES);
-  case PINNED: return (unsigned char *)gpu_pinned(NBYTES);
-  case MANAGED:
-  case MANAGED_1: return (unsigned char *)gpu_managed(kind == MANAGED_1, NBYTES);
-  default: return (unsigned char *)gpu_alloc(kind == DEVICE_1, NBYTES);
-  }
-}
-
 static inline void set_up(void) {
   gpu_set_current(0, 0);
-  for (int kind = 0; kind < KINDS; ++kind) {
-    for (int i = 0; i < 2; ++i) {
-      side *it = i ? &targets[kind] : &sources[kind];
-      it->device = kind == DEVICE_1 || kind == MANAGED_1;
-      it->on = kind == ON_CPU                ? CPU
-               : kind == PINNED              ? t_device(G.pinned, 0)
-               : kind < DEVICE_0 && G.managed ? t_device(G.managed, 0) : DEV(it->device);
-      it->first = obtain(kind);
-    }
+  for (int i = 0; i < 2 * KINDS; ++i) {
+    side *it = i % 2 ? &targets[i / 2] : &sources[i / 2];
+    it->device = gpu_device_of(places[i / 2]);
+    it->on = gpu_place(places[i / 2]);
+    it->first = (unsigned char *)gpu_room(places[i / 2], NBYTES);
   }
   for (int device = 0; device < 2; ++device) {
     for (int i = 0; i < 2; ++i) {
@@ -92,11 +77,9 @@ static batch B;
 static inline DLManagedTensorVersioned *tensor_of(const side *at, int target, int i) {
   layout *it = &B.layouts[i];
   int64_t first = i * PITCH + (target ? it->dst_at : it->src_at), *strides = target ? it->dst : it->src;
-  DLManagedTensorVersioned *own = at->own ? at->own : at->each[i];
   B.views[target][i] = NULL;
-  if (own != NULL) {
-    int64_t offset = at->own ? first : first - i * PITCH;
-    WORKS(dlrs_view_as_strided(own, it->shape, strides, 2, offset, &B.views[target][i], ERR));
+  if (at->own != NULL) {
+    WORKS(dlrs_view_as_strided(at->own, it->shape, strides, 2, first, &B.views[target][i], ERR));
     return B.views[target][i];
   }
   DLTensor bare = t_describe(at->first + first, U8, 2, it->shape, strides);
@@ -137,21 +120,11 @@ static inline DLManagedTensorVersioned *wrap(const side *at, unsigned char *firs
   return out;
 }
 
-static inline void drop(side *at, int target, int n) {
-  for (int i = 0; i < n; ++i) {
-    dlrs_release(B.views[target][i]);
-    dlrs_release(at->each[i]);
-    B.views[target][i] = at->each[i] = NULL;
-  }
-  dlrs_release(at->own);
-  at->own = NULL;
-}
-
 static inline void all_run(void) { G.ctl(STANDIN_RUN, -1, 0, NULL); }
 
 /* ---- One batch on device 0 -------------------------------------------------------------------*/
 
-static inline const char *plain(void) { return G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync"; }
+static inline const char *plain(void) { return VENDOR("MemcpyAsync"); }
 static inline const char *pointer(void) { return G.hip ? "hipPointerGetAttributes" : "cuPointerGetAttribute"; }
 static inline long by_batches(void) { return G.calls("cuMemcpyBatchAsync"); }
 

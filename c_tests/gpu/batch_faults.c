@@ -27,9 +27,7 @@ static void fails_at(int n, int async, const char *function, long k, int code, i
 
 /* Two groups: the wait for the first one fails, for which no pair is at fault; nor is the next one. */
 static void ends(void) {
-  static const char *const calls[2][3] = {{"cuStreamSynchronize", "cuStreamWaitEvent", "cuEventRecord"},
-                                          {"hipStreamSynchronize", "hipStreamWaitEvent", "hipEventRecord"}};
-  NEEDS_STANDIN();
+  const char *const calls[] = {VENDOR("StreamSynchronize"), VENDOR("StreamWaitEvent"), VENDOR("EventRecord")};
   set_up();
   dlrs_copy_options first = on_stream(streams[0][0], 0);
   calls_of(2, DENSE, &first);
@@ -45,7 +43,7 @@ static void ends(void) {
       all_run();
       uint64_t failed = 77;
       gpu_state before = gpu_now();
-      G.ctl(STANDIN_FAIL, 1, 999, calls[G.hip != 0][call]);
+      G.ctl(STANDIN_FAIL, 1, 999, calls[call]);
       FAILS(DLRS_INTERNAL, 999, dlrs_copy_batch(6, B.src, B.dst, &options, &failed, ERR));
       G.ctl(STANDIN_FAIL, 0, 0, NULL);
       EQUAL(failed, call == 0 ? 6 : 0); /* the others order the first pair */
@@ -55,10 +53,9 @@ static void ends(void) {
   }
 }
 
-enum { INTERNAL = 999, FAULT = 719, LOST = 201, REFUSES = 1, LACKS = 801, LAUNCH = 701 };
+enum { INTERNAL = 999, FAULT = 719, LOST = 201, REFUSES = 1, LACKS = 801, TOO_LARGE = 701 };
 
 static void failures(void) {
-  NEEDS_STANDIN();
   set_up();
   dlrs_copy_options options = on_stream(streams[0][0], 0);
   calls_of(MOST, DENSE, &options);
@@ -72,7 +69,7 @@ static void failures(void) {
         if (G.hip || n == 1) fails_at(n, async, plain(), at + 1, INTERNAL, DLRS_INTERNAL, (uint64_t)at);
       }
       if (!async) {
-        fails_at(n, 0, G.hip ? "hipStreamSynchronize" : "cuStreamSynchronize", 1, INTERNAL, DLRS_INTERNAL, (uint64_t)n);
+        fails_at(n, 0, VENDOR("StreamSynchronize"), 1, INTERNAL, DLRS_INTERNAL, (uint64_t)n);
       }
       for (int at = 0; !G.hip && n > 1 && at < n; at += TOGETHER) {
         fails_at(n, async, "cuMemcpyBatchAsync", at / TOGETHER + 1, FAULT, DLRS_ASYNC_FAULT, (uint64_t)n);
@@ -85,8 +82,6 @@ static void failures(void) {
 /* Where the driver refuses a batch, its copies are made one by one, and the one that fails is named. */
 static void refusals(void) {
   static const int codes[] = {REFUSES, LACKS, 2, 400, INTERNAL};
-  NEEDS_STANDIN();
-  if (G.hip) return;
   set_up();
   dlrs_copy_options options = on_stream(streams[0][0], 0);
   calls_of(MOST, MIXED, &options);
@@ -119,17 +114,15 @@ static void refusals(void) {
 
 /* A pair that this backend then does not copy goes another way, after those gathered before it. */
 static void launches(void) {
-  static const int codes[] = {REFUSES, LACKS, LAUNCH};
-  NEEDS_STANDIN();
+  static const int codes[] = {REFUSES, LACKS, TOO_LARGE};
   set_up();
-  const char *launch = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
   for (int async = 0; async < 2; ++async) {
     dlrs_copy_options options = on_stream(streams[0][0], async);
     calls_of(MOST, MIXED, &options);
-    long all = G.calls(launch);
+    long all = G.calls(LAUNCH);
     CHECK(all > 20);
     for (long call = 1; call <= all; call += 5) {
-      G.ctl(STANDIN_FAIL, call, codes[call % 3], launch);
+      G.ctl(STANDIN_FAIL, call, codes[call % 3], LAUNCH);
       calls_of(MOST, MIXED, &options);
       G.ctl(STANDIN_FAIL, 0, 0, NULL);
     }
@@ -142,7 +135,6 @@ static void any_call(void) {
   enum { N = 11 }; /* the last one is strided */
   static char where[160];
   static unsigned char left[NBYTES];
-  NEEDS_STANDIN();
   set_up();
   for (int point = 0; point < KINDS * KINDS * 2; ++point) {
     side *from = &sources[point / 2 % KINDS], *to = &targets[point / 2 / KINDS];
@@ -186,7 +178,6 @@ static void any_call(void) {
 /* Pinned memory that was registered in part is rejected by the driver's copies, not by the library. */
 static void registered(void) {
   static unsigned char host[2 * NBYTES] __attribute__((aligned(4096)));
-  NEEDS_STANDIN();
   set_up();
   side from = sources[PINNED];
   from.first = host;
@@ -205,7 +196,6 @@ static void registered(void) {
 
 /* All checks come before the first byte, and before the driver is called. */
 static void checked_first(void) {
-  NEEDS_STANDIN();
   set_up();
   dlrs_copy_options options = on_stream(streams[0][0], 0);
   for (int at = 0; at < MOST; at += 33) {
@@ -224,23 +214,12 @@ static void checked_first(void) {
 }
 
 static const gpu_row rows[] = {
-    {"failures", "a call fails at each pair", failures},
-    {"ends", "the wait after a group fails", ends},
-    {"refusals", "the driver refuses a batch", refusals},
-    {"launches", "a pair that goes another way", launches},
-    {"any call", "any call of the driver", any_call},
-    {"registered", "memory registered in part", registered},
-    {"checked first", "a pair that cannot be copied", checked_first},
+    {"failures", "a call fails at each pair", failures, STANDIN},
+    {"ends", "the wait after a group fails", ends, STANDIN},
+    {"refusals", "the driver refuses a batch", refusals, STANDIN | ON_CUDA},
+    {"launches", "a pair that goes another way", launches, STANDIN},
+    {"any call", "any call of the driver", any_call, STANDIN},
+    {"registered", "memory registered in part", registered, STANDIN},
+    {"checked first", "a pair that cannot be copied", checked_first, STANDIN},
 };
-
-int main(int argc, char **argv) {
-  if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: batch_faults cuda|rocm [ROW]: and its driver must be found");
-    return 2;
-  }
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    if (argc > 2 && strcmp(argv[2], rows[i].id) != 0) continue;
-    gpu_run(&rows[i]);
-  }
-  return gpu_end();
-}
+GPU_MAIN(rows)

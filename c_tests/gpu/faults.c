@@ -6,9 +6,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "gpu.h"
 #include "../by_bit.h"
 
@@ -42,6 +39,7 @@ static int means(int code, int32_t status) {
 
 /* Where a block of memory is: the host, a device's, device 1's of a pool. */
 enum { HOST, PINNED, MANAGED, REGISTERED, DEV_0, DEV_1, POOL_1, PLACES };
+static const int place_of[PLACES] = {PLAIN_HOST, PINNED_HOST, MANAGED_HOST, PINNED_HOST, 0, 1, 1};
 /* How 2 x 3 elements of 4 bytes are in it; WIDE: 2 x 24; BITS: of 4 bits. */
 enum { DENSE, ROWS, COLUMNS, REVERSED, BROADCAST, WIDE, BITS };
 enum { NONE, FIRST, SECOND }; /* streams: none, the device's, device 0's other one */
@@ -80,21 +78,14 @@ typedef struct scenario {
   int every;            /* for long scenarios: only each n-th code; else 0 */
 } scenario;
 
-static DLDevice device_at(int place) {
-  if (place >= DEV_0) return DEV(place != DEV_0);
-  if (place == HOST) return CPU;
-  return place == MANAGED && !G.managed ? DEV(0) : t_device(place == MANAGED ? G.managed : G.pinned, 0);
-}
-
 static void describe(DLManagedTensorVersioned *out, int place, int side, int layout) {
   static const int64_t strides[][2] = {{3, 1}, {8, 1}, {1, 2}, {-3, 1}, {0, 1}, {32, 1}, {3, 1}};
   S.shape[0] = 2;
   S.shape[1] = layout == WIDE ? 24 : 3;
   memcpy(S.strides[side], strides[layout], sizeof strides[layout]);
   DLDataType dtype = layout == BITS ? t_dtype(kDLFloat4_e2m1fn, 4, 1) : F32;
-  DLTensor bare = t_describe(S.blocks[place][side], dtype, 2, S.shape, S.strides[side]);
+  DLTensor bare = gpu_tensor_at(place_of[place], S.blocks[place][side], dtype, 2, S.shape, S.strides[side]);
   bare.byte_offset = layout == REVERSED ? 12 : 0;
-  bare.device = device_at(place);
   *out = t_managed(bare, 0);
 }
 
@@ -127,7 +118,7 @@ static void make(void) {
     void *pool = NULL;
     WORKS(dlrs_mem_alloc(DEV(1), NBYTES, 0, S.streams[1][0], &pool, ERR));
     WORKS(dlrs_stream_sync(DEV(1), S.streams[1][0], ERR));
-    unsigned char *all[PLACES] = {host[i], gpu_pinned(NBYTES), gpu_managed(0, NBYTES), known + 64 + i * 2 * NBYTES,
+    unsigned char *all[PLACES] = {host[i], gpu_pinned(NBYTES), gpu_room(MANAGED_HOST, NBYTES), known + 64 + i * 2 * NBYTES,
                                   gpu_alloc(0, NBYTES), gpu_alloc(1, NBYTES), pool};
     for (int place = 0; place < PLACES; ++place) S.blocks[place][i] = all[place];
   }
@@ -155,9 +146,8 @@ static int32_t copy_rows(void) {
   static DLManagedTensorVersioned rows[2][2];
   static int64_t three[1] = {3};
   for (int i = 0; i < 4; ++i) {
-    DLTensor bare = t_describe(S.blocks[DEV_0][i / 2] + 12 * (i % 2), F32, 1, three, NULL);
-    bare.device = DEV(0);
-    rows[i / 2][i % 2] = t_managed(bare, 0);
+    unsigned char *row = S.blocks[DEV_0][i / 2] + 12 * (i % 2);
+    rows[i / 2][i % 2] = t_managed(gpu_tensor_at(0, row, F32, 1, three, NULL), 0);
   }
   const DLManagedTensorVersioned *from[2] = {&rows[0][0], &rows[0][1]};
   DLManagedTensorVersioned *to[2] = {&rows[1][0], &rows[1][1]};
@@ -195,8 +185,7 @@ static void with_bytes(void) {
 }
 static int32_t many(int up) {
   static int64_t shape[2] = {MANY, ROW}, dense[2] = {ROW, 1}, rows[2] = {PITCH, 1};
-  DLTensor there = t_describe(S.many, U8, 2, shape, dense), here = t_describe(apart, U8, 2, shape, rows);
-  there.device = DEV(0);
+  DLTensor there = gpu_tensor_at(0, S.many, U8, 2, shape, dense), here = t_describe(apart, U8, 2, shape, rows);
   S.options.parallel_for = one_by_one;
   S.options.threads = 2;
   return dlrs_copy_desc(up ? &here : &there, 0, up ? &there : &here, 0, &S.options, ERR);
@@ -243,7 +232,7 @@ static int32_t mem_free(void) {
   return status;
 }
 static void free_left(void) {
-  if (S.memory) gpu_free(0, S.memory);
+  if (S.memory) gpu_leave(0, S.memory);
   S.memory = NULL;
 }
 static int32_t pointer(void) { return dlrs_pointer_device(G.type, S.blocks[DEV_1][0], &S.info, ERR); }
@@ -310,6 +299,11 @@ static void with_own(void) {
 static void with_recorded(void) {
   with_own();
   CHECK(dlrs_ready_record(S.made, S.streams[0][1], ERR) == DLRS_OK);
+}
+/* Whether its record, if it has one, is of use. */
+static void release_ready(void) {
+  CHECK(dlrs_ready_sync(S.made, ERR) == DLRS_OK);
+  release();
 }
 static int32_t ready_record(void) { return dlrs_ready_record(S.made, S.streams[0][0], ERR); }
 static int32_t ready_wait(void) { return dlrs_ready_wait(S.made, DEV(0), S.streams[0][0], ERR); }
@@ -400,10 +394,10 @@ static const scenario scenarios[] = {
     CALL("event_sync", event_sync, any, settle, NULL, DEV_0),
     CALL("event_query", event_query, any, settle, NULL, DEV_0),
     CALL("release_after_take", release_after, any, drain, NULL, DEV_0),
-    CALL("ready_record", ready_record, any, release, with_own, DEV_0),
-    CALL("ready_record, again", ready_record, any, release, with_recorded, DEV_0),
-    CALL("ready_wait", ready_wait, any, release, with_recorded, DEV_0),
-    CALL("ready_sync", ready_sync, any, release, with_recorded, DEV_0),
+    CALL("ready_record", ready_record, any, release_ready, with_own, DEV_0),
+    CALL("ready_record, again", ready_record, any, release_ready, with_recorded, DEV_0),
+    CALL("ready_wait", ready_wait, any, release_ready, with_recorded, DEV_0),
+    CALL("ready_sync", ready_sync, any, release_ready, with_recorded, DEV_0),
     CALL("copy of what is recorded", copy_recorded, arrived, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST),
     CALL("copy of what is recorded, async", copy_recorded, arrived, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
     CALL("copy into what is recorded, async", copy_into_recorded, any, release, with_recorded, DEV_0, DENSE, DENSE, NONE, FIRST, ASYNC),
@@ -541,7 +535,7 @@ static void warm_row(void) {
     WORKS(dlrs_clone(turned, DEV(i), NULL, &compact, ERR));
     dlrs_release(compact);
     for (int up = 0; up < 2; ++up) { /* buffers, for a copy that the driver rejects */
-      G.ctl(STANDIN_FAIL, 1, 1, G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync");
+      G.ctl(STANDIN_FAIL, 1, 1, VENDOR("MemcpyAsync"));
       WORKS(up ? dlrs_copy(&S.host.managed, there, NULL, ERR) : dlrs_copy(there, &S.target.managed, NULL, ERR));
     }
     dlrs_release(turned);
@@ -554,17 +548,13 @@ static void warm_row(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2 || !gpu_open(argv[1]) || !G.standin) {
-    puts("usage: faults cuda|rocm [STEP [NAME]]: with a stand-in as the driver");
-    return 2;
-  }
+  gpu_open(argc, argv);
   if (argc > 2) step = atoi(argv[2]);
   printf("%d scenarios\n", SCENARIOS);
   for (int i = 0; i < SCENARIOS; ++i) {
     if (argc > 3 && strstr(scenarios[i].name, argv[3]) == NULL) continue;
-    gpu_row row = {"Z09", scenarios[i].name, warm_row};
     chosen = &scenarios[i];
-    gpu_run(&row);
+    gpu_run(&(gpu_row){"Z09", scenarios[i].name, warm_row, STANDIN});
   }
   printf("%ld points: %ld answered with their status, %ld done in another way, %ld garbage; %ld buffers left "
          "alone\n",

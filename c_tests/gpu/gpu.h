@@ -2,7 +2,7 @@
  * inspect the library's operands; and rows that run each in a separate process.
  *
  * A driver is a stand-in (c_tests/standin) or a real one. A real one has no controls: rows that
- * need them are marked with NEEDS_STANDIN and counted as left out. */
+ * need them say so (STANDIN), and are counted as left out. */
 #ifndef C_TESTS_GPU_H_
 #define C_TESTS_GPU_H_
 
@@ -26,24 +26,31 @@ typedef struct gpu_driver {
 } gpu_driver;
 extern gpu_driver G;
 
-/* Loads the driver that the library would find; returns whether there is one. Starts nothing. */
-int gpu_open(const char *name);
+/* Loads the driver that the library would find, "cuda" or "rocm", or ends the program. Starts nothing. */
+void gpu_open(int argc, char **argv);
 
 #define DEV(i) t_device(G.type, (i))
+/* Functions that both vendors have, by name. */
+#define VENDOR(function) (G.hip ? "hip" function : "cu" function)
+#define LAUNCH (G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel")
 
 /* ---- The driver's own functions. Devices are numbers; errors end the test ---------------------*/
 
 void gpu_start(void);
 int gpu_count(void);
-void *gpu_alloc(int device, size_t nbytes);
 /* Options of a copy; fields that are not named are 0. */
 dlrs_copy_options gpu_options(void *src_stream, void *dst_stream, uint32_t flags);
 #define U8 t_dtype(kDLUInt, 8, 1)
-void gpu_free(int device, void *data);
-void *gpu_pinned(size_t nbytes);
-void gpu_pinned_free(void *data);
-void *gpu_managed(int device, size_t nbytes);
-void gpu_managed_free(int device, void *data);
+/* Where memory is: on a device, by its number, or on the host: plain, pinned, managed by device 0 or 1. */
+enum { PLAIN_HOST = -1, PINNED_HOST = -2, MANAGED_HOST = -3, MANAGED_HOST_1 = -4 };
+void *gpu_room(int place, size_t nbytes);
+void gpu_leave(int place, void *data);
+int gpu_device_of(int place); /* the device that works on it */
+DLDevice gpu_place(int place);
+#define gpu_alloc(device, nbytes) gpu_room(device, nbytes)
+#define gpu_pinned(nbytes) gpu_room(PINNED_HOST, nbytes)
+/* A tensor of these elements there; without strides it is compact. */
+DLTensor gpu_tensor_at(int place, void *data, DLDataType dtype, int32_t ndim, int64_t *shape, int64_t *strides);
 /* Immediately; a stand-in's queue is unchanged. */
 void gpu_write(int device, void *dst, const void *src, size_t nbytes);
 void gpu_read(int device, void *dst, const void *src, size_t nbytes);
@@ -85,10 +92,10 @@ typedef struct gpu_tensor {
   DLManagedTensorVersioned managed;
   int64_t shape[2], strides[2];
   float *data;
-  int device;
 } gpu_tensor;
 void gpu_make(gpu_tensor *tensor, int device);
-void gpu_drop(gpu_tensor *tensor);
+/* The same memory by columns: 0 2 4, 1 3 5. */
+void gpu_turn(gpu_tensor *tensor);
 /* Whether its memory holds these 6 values. */
 int gpu_holds(const DLTensor *tensor, const float *values);
 
@@ -100,24 +107,27 @@ int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_
 
 /* ---- Rows -----------------------------------------------------------------------------------*/
 
+/* What a row needs; without it the row is left out. */
+enum { ANY_DRIVER = 0, STANDIN = 1, TWO_DEVICES = 2, ON_CUDA = 4, ON_HIP = 8 };
 typedef struct gpu_row {
   const char *id;
   const char *what;
   void (*run)(void);
+  int needs;
 } gpu_row;
-extern int gpu_left_out;
-#define NEEDS_STANDIN() \
-  if (!G.standin) {     \
-    gpu_left_out = 1;   \
-    return;             \
-  }
 
 /* Numbers that rows increment; here the sum over all rows that have run. */
 extern long gpu_tally[5];
 
-/* Runs a row in a separate process, and prints its failures. */
+/* Runs a row in a separate process, which frees what the row leaves, and prints its failures. */
 void gpu_run(const gpu_row *row);
+/* Runs the rows of that id, or all; `list` prints their names. */
+void gpu_run_all(const gpu_row *rows, size_t n, const char *id, int list);
 /* Prints "N passed, N failed"; returns the exit status. */
 int gpu_end(void);
+/* A program of rows only: PROGRAM cuda|rocm [ROW]. */
+int gpu_main(int argc, char **argv, const gpu_row *rows, size_t n);
+#define GPU_MAIN(rows) \
+  int main(int argc, char **argv) { return gpu_main(argc, argv, rows, sizeof rows / sizeof *rows); }
 
 #endif

@@ -12,9 +12,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* of a backend's functions */
 #include "gpu.h"
-
-#include <unistd.h>
 
 enum { ROWS = 16, COLUMNS = 32, NBYTES = ROWS * COLUMNS, WIDE = 2 * NBYTES };
 enum { OLD = 0x11, NEW = 0x22, NOTHING = 0x33 };
@@ -82,21 +81,18 @@ static queue *queue_of(void *context, void *stream) {
 
 static int t_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align, void *stream,
                    void **out, dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
   *out = aligned_alloc(align < 64 ? 64 : align, (nbytes + 255) / 256 * 256);
   return *out ? 0 : DLRS_NOMEM;
 }
 
 static int t_free(void *context, DLDevice device, void *data, uint64_t nbytes, uint64_t align,
                   void *stream, dlrs_fault *fault) {
-  (void)context, (void)device, (void)nbytes, (void)align, (void)stream, (void)fault;
   free(data);
   return 0;
 }
 
 static int later(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
                  dlrs_fault *fault) {
-  (void)device, (void)fault;
   if (plan->ndim > 4) return DLRS_UNSUPPORTED;
   work *it = give(queue_of(context, stream));
   size_t nbytes = (size_t)plan->ndim * sizeof(int64_t);
@@ -125,31 +121,26 @@ static int later_simple(void *context, DLDevice device, const dlrs_byte_plan *pl
 
 static int at_once(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
                    dlrs_fault *fault) {
-  (void)context, (void)device, (void)stream, (void)fault;
   if (!simple(plan)) return DLRS_UNSUPPORTED;
   copy_now(plan, 0, seen(plan->dst), seen(plan->src));
   return 0;
 }
 
 static int t_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
-  (void)device, (void)fault;
   carry_out(queue_of(context, stream), NULL);
   return 0;
 }
 
 static int t_event(void *context, DLDevice device, void **out, dlrs_fault *fault) {
-  (void)context, (void)device, (void)fault;
   *out = &marks[marks_made++ % MARKS];
   return 0;
 }
 
 static int t_event_end(void *context, DLDevice device, void *event, dlrs_fault *fault) {
-  (void)context, (void)device, (void)event, (void)fault;
   return 0;
 }
 
 static int t_record(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
-  (void)device, (void)fault;
   point *it = &points[points_made++ % POINTS];
   it->on = queue_of(context, stream);
   it->reached = 0;
@@ -158,19 +149,16 @@ static int t_record(void *context, DLDevice device, void *event, void *stream, d
 }
 
 static int t_event_sync(void *context, DLDevice device, void *event, dlrs_fault *fault) {
-  (void)context, (void)device, (void)fault;
   carry_out(((mark *)event)->at->on, ((mark *)event)->at);
   return 0;
 }
 
 static int t_event_query(void *context, DLDevice device, void *event, int *out, dlrs_fault *fault) {
-  (void)context, (void)device, (void)fault;
   *out = ((mark *)event)->at->reached;
   return 0;
 }
 
 static int t_wait(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
-  (void)device, (void)fault;
   give(queue_of(context, stream))->wait = ((mark *)event)->at;
   return 0;
 }
@@ -182,8 +170,9 @@ static dlrs_backend tables[3];
 /* ---- Kinds of memory, and their streams -------------------------------------------------------*/
 
 enum { ON_CPU, PINNED, MANAGED_0, MANAGED_1, DEVICE_0, DEVICE_1, READER, SIMPLE, AT_ONCE, KINDS };
-static const char *const kind_names[] = {"cpu",      "pinned",   "managed",  "managed:1", "device",
-                                         "device:1", "reader", "simple", "at once"};
+static const int places[] = {PLAIN_HOST, PINNED_HOST, MANAGED_HOST, MANAGED_HOST_1, 0, 1, PLAIN_HOST, PLAIN_HOST, PLAIN_HOST};
+static const char *const kind_names[] = {"cpu",      "pinned", "managed", "managed:1", "device",
+                                         "device:1", "reader", "simple",  "at once"};
 enum { DEFAULT, LEGACY, PER_THREAD, NAMED, BLOCKING, CHOICES };
 static const char *const choice_names[] = {"NULL", "1", "2", "named", "blocking"};
 
@@ -201,47 +190,28 @@ static unsigned char *news, *olds, *spy, host_olds[WIDE], host_news[WIDE], host_
 static int table_of(int kind) { return kind >= READER ? kind - READER : -1; }
 static int is_host(int kind) { return kind < DEVICE_0 && kinds[kind].on.device_type != (DLDeviceType)G.type; }
 
-static unsigned char *obtain(int kind) {
-  switch (kind) {
-  case PINNED: return (unsigned char *)gpu_pinned(WIDE);
-  case MANAGED_0:
-  case MANAGED_1: return (unsigned char *)gpu_managed(kinds[kind].device, WIDE);
-  case DEVICE_0:
-  case DEVICE_1: return (unsigned char *)gpu_alloc(kinds[kind].device, WIDE);
-  default: return (unsigned char *)calloc(1, WIDE);
-  }
-}
-
 static void set_up(void) {
   static const int codes[] = {kDLExtDev, kDLHexagon, kDLMAIA};
-  dlrs_backend table;
-  memset(&table, 0, sizeof table);
-  table.struct_size = sizeof table;
-  table.alloc = t_alloc;
-  table.free = t_free;
   for (int i = 0; i < 3; ++i) {
-    tables[i] = table;
-    tables[i].context = (void *)(intptr_t)i;
-    tables[i].copy = i == 0 ? later : i == 1 ? later_simple : at_once;
-    tables[i].stream_sync = i < 2 ? t_sync : NULL;
+    tables[i] = (dlrs_backend){.struct_size = sizeof tables[i], .context = (void *)(intptr_t)i, .alloc = t_alloc, .free = t_free,
+                               .copy = i == 0 ? later : i == 1 ? later_simple : at_once, .stream_sync = i < 2 ? t_sync : NULL};
+    if (i == 0) {
+      tables[0].event_create = t_event;
+      tables[0].event_destroy = t_event_end;
+      tables[0].event_record = t_record;
+      tables[0].event_wait = t_wait;
+      tables[0].event_sync = t_event_sync;
+      tables[0].event_query = t_event_query;
+    }
+    WORKS(dlrs_backend_set(codes[i], &tables[i], NULL, ERR));
   }
-  tables[0].event_create = t_event;
-  tables[0].event_destroy = t_event_end;
-  tables[0].event_record = t_record;
-  tables[0].event_wait = t_wait;
-  tables[0].event_sync = t_event_sync;
-  tables[0].event_query = t_event_query;
-  for (int i = 0; i < 3; ++i) WORKS(dlrs_backend_set(codes[i], &tables[i], NULL, ERR));
   gpu_set_current(0, 0); /* 1 and 2 are streams of the current device for host memory */
   for (int kind = 0; kind < KINDS; ++kind) {
     memory *it = &kinds[kind];
-    it->device = kind == MANAGED_1 || kind == DEVICE_1;
-    it->on = kind == ON_CPU   ? t_device(kDLCPU, 0)
-             : kind == PINNED ? t_device(G.pinned, 0)
-             : kind >= READER ? t_device(codes[table_of(kind)], 0)
-             : kind < DEVICE_0 && G.managed ? t_device(G.managed, 0) : DEV(it->device);
-    it->first = obtain(kind);
-    it->second = obtain(kind);
+    it->device = gpu_device_of(places[kind]);
+    it->on = kind >= READER ? t_device(codes[table_of(kind)], 0) : gpu_place(places[kind]);
+    it->first = (unsigned char *)gpu_room(places[kind], WIDE);
+    it->second = (unsigned char *)gpu_room(places[kind], WIDE);
   }
   for (int device = 0; device < 2; ++device) {
     streams[device][LEGACY] = (void *)1;
@@ -366,10 +336,9 @@ typedef struct call {
 enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, STAYS = 32, TAKES = 64 };
 
 static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
-static int64_t half[2] = {ROWS / 2, COLUMNS};
 
 /* Tensors of one cell: foreign structs, or views of the recorded tensor. */
-enum { GIVEN = 8 };
+enum { PAIRS = 65, GIVEN = 2 * PAIRS };
 static DLManagedTensorVersioned given[GIVEN], *views[GIVEN];
 static int givens;
 
@@ -393,79 +362,71 @@ static void drop_views(void) {
     dlrs_release(views[i]);
     views[i] = NULL;
   }
+  givens = 0;
 }
 
-static int32_t pairwise(call *c, int64_t *strides) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, strides);
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_copy(src, dst, &c->options, ERR);
-}
+static DLManagedTensorVersioned *source(call *c, int64_t *strides) { return tensor_of(c->src, c->src->first, shape, strides); }
+static DLManagedTensorVersioned *target(call *c, int64_t *strides) { return tensor_of(c->dst, c->dst->second, shape, strides); }
 
-static int32_t f_copy(call *c) { return pairwise(c, dense); }
-static int32_t f_copy_strided(call *c) { return pairwise(c, across); }
+static int32_t f_copy(call *c) { return dlrs_copy(source(c, dense), target(c, dense), &c->options, ERR); }
+static int32_t f_copy_strided(call *c) { return dlrs_copy(source(c, across), target(c, dense), &c->options, ERR); }
 
 static int32_t f_copy_desc(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, across);
-  return dlrs_copy_desc(&src->dl_tensor, 0, &dst->dl_tensor, 0, &c->options, ERR);
+  return dlrs_copy_desc(&source(c, dense)->dl_tensor, 0, &target(c, across)->dl_tensor, 0, &c->options, ERR);
 }
 
 static int32_t f_batch(call *c) {
-  DLManagedTensorVersioned *src[2], *dst[2];
+  static int64_t half[2] = {ROWS / 2, COLUMNS};
+  DLManagedTensorVersioned *dst[2];
+  const DLManagedTensorVersioned *src[2];
   for (int i = 0; i < 2; ++i) {
     src[i] = tensor_of(c->src, c->src->first + i * NBYTES / 2, half, dense);
     dst[i] = tensor_of(c->dst, c->dst->second + i * NBYTES / 2, half, dense);
   }
-  const DLManagedTensorVersioned *from[] = {src[0], src[1]};
-  return dlrs_copy_batch(2, from, dst, &c->options, NULL, ERR);
+  return dlrs_copy_batch(2, src, dst, &c->options, NULL, ERR);
 }
 
-static int32_t f_cast_same(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_cast(src, dst, &c->options, ERR);
+/* More pairs than the driver copies by one call: blocks of 16 bytes, whose halves are a pair each, or, of
+ * each third one, every second byte; one half is two pairs. */
+static int32_t f_batch_many(call *c) {
+  enum { BLOCK = 16 };
+  static int64_t half[2] = {1, BLOCK / 2}, quarter[2] = {1, BLOCK / 4}, apart[2] = {BLOCK, 2};
+  DLManagedTensorVersioned *dst[PAIRS];
+  const DLManagedTensorVersioned *src[PAIRS];
+  for (int i = 0; i < PAIRS; ++i) {
+    int last = i >= PAIRS - 2, block = last ? NBYTES / BLOCK - 1 : i / 2, strided = block % 3 == 2;
+    int at = block * BLOCK + (last ? BLOCK / 2 + (i - PAIRS + 2) * BLOCK / 4 : i % 2 * (strided ? 1 : BLOCK / 2));
+    src[i] = tensor_of(c->src, c->src->first + at, last ? quarter : half, strided ? apart : dense);
+    dst[i] = tensor_of(c->dst, c->dst->second + at, last ? quarter : half, strided ? apart : dense);
+  }
+  return dlrs_copy_batch(PAIRS, src, dst, &c->options, NULL, ERR);
 }
+
+static int32_t f_cast_same(call *c) { return dlrs_cast(source(c, across), target(c, dense), &c->options, ERR); }
 
 static int32_t f_cast(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  DLManagedTensorVersioned *dst = target(c, dense);
   dst->dl_tensor.dtype = t_dtype(kDLInt, 16, 1);
   c->step = 2;
-  return dlrs_cast(src, dst, &c->options, ERR);
-}
-
-static int32_t filled(call *c, DLDataType dtype, const void *value) {
-  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_fill(dst, value, dtype, &c->options, ERR);
+  return dlrs_cast(source(c, dense), dst, &c->options, ERR);
 }
 
 static int32_t f_fill(call *c) {
   static const unsigned char value = NEW;
-  return filled(c, U8, &value);
+  return dlrs_fill(target(c, dense), &value, U8, &c->options, ERR);
 }
 
 static int32_t f_fill_converted(call *c) {
   static const double value = NEW;
-  return filled(c, t_dtype(kDLFloat, 64, 1), &value);
+  return dlrs_fill(target(c, dense), &value, t_dtype(kDLFloat, 64, 1), &c->options, ERR);
 }
 
-static int32_t f_clone(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
-  return dlrs_clone(src, c->dst->on, &c->options, &c->out, ERR);
-}
-
-static int32_t f_to_device(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_to_device(src, c->dst->on, 1, &c->options, &c->out, ERR);
-}
-
-static int32_t f_contiguous(call *c) {
-  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_contiguous(src, 'C', &c->options, &c->out, ERR);
-}
+static int32_t f_clone(call *c) { return dlrs_clone(source(c, dense), c->dst->on, &c->options, &c->out, ERR); }
+static int32_t f_to_device(call *c) { return dlrs_to_device(source(c, across), c->dst->on, 1, &c->options, &c->out, ERR); }
+static int32_t f_contiguous(call *c) { return dlrs_contiguous(source(c, across), 'C', &c->options, &c->out, ERR); }
 
 static int32_t f_import(call *c) {
-  DLManagedTensorVersioned *taken = tensor_of(c->src, c->src->first, shape, dense), *src = taken;
+  DLManagedTensorVersioned *taken = source(c, dense), *src = taken;
   dlrs_import_options options;
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
@@ -487,6 +448,7 @@ static const struct {
     {"copy, strided", f_copy_strided, ANYWHERE},
     {"copy_desc", f_copy_desc, ANYWHERE},
     {"copy_batch", f_batch, ANYWHERE},
+    {"copy_batch, many", f_batch_many, ANYWHERE},
     {"cast, same dtype", f_cast_same, ANYWHERE},
     {"cast", f_cast, HOSTS},
     {"fill", f_fill, HOSTS | FROM_CPU},
@@ -622,7 +584,6 @@ static void pairs(int src, int dst) {
 }
 
 static void matrix(void) {
-  NEEDS_STANDIN();
   set_up();
   for (int src = 0; src < KINDS; ++src) {
     for (int dst = 0; dst < KINDS; ++dst) {
@@ -640,7 +601,6 @@ static void matrix(void) {
 
 /* A graph cannot wait for work outside the capture, nor the host or legacy stream for a graph. */
 static void captured(void) {
-  NEEDS_STANDIN();
   set_up();
   memory *it = &kinds[DEVICE_0], *managed = &kinds[MANAGED_0];
   DLManagedTensorVersioned *src = tensor_of(it, it->first, shape, dense), *out = NULL;
@@ -669,51 +629,6 @@ static void captured(void) {
   EQUAL(gpu_capture_end(0, blocking, 0), 0);
 }
 
-/* The CPU accesses managed memory while the device works only where the device permits that. */
-static void shared_managed(int shares) {
-  NEEDS_STANDIN();
-  if (G.hip) return;
-  set_up();
-  G.ctl(STANDIN_CONCURRENT, shares, 0, NULL);
-  DLManagedTensorVersioned *src = tensor_of(&kinds[MANAGED_0], kinds[MANAGED_0].first, shape, dense), *out;
-  for (int i = 0; i < 2; ++i) {
-    gpu_fill(0, streams[0][NAMED], kinds[DEVICE_0].first, NEW, NBYTES);
-    WORKS(dlrs_clone(src, t_device(kDLCPU, 0), NULL, &out, ERR));
-    EQUAL(gpu_now().stats.pending != 0, shares);
-    dlrs_release(out);
-    EQUAL(gpu_sync(0, streams[0][NAMED]), 0);
-  }
-}
-
-static void shares(void) { shared_managed(1); }
-static void shares_not(void) { shared_managed(0); }
-
-/* A read of managed memory without a stream argument is ordered after its default stream, too. */
-static void looked_at(void) {
-  NEEDS_STANDIN();
-  if (G.hip) return; /* whose managed memory has no device type in DLPack */
-  set_up();
-  memory *it = &kinds[MANAGED_0], cpu = kinds[ON_CPU];
-  DLManagedTensorVersioned *read = tensor_of(it, it->first, shape, dense);
-  DLManagedTensorVersioned *like = tensor_of(&cpu, host_news, shape, dense);
-  place at = place_of(MANAGED_0, DEFAULT, ON_CPU);
-  for (int i = 0; i < 4; ++i) {
-    static char text[4096];
-    int32_t equal = -1;
-    double apart = -1;
-    memset(seen(it->first), OLD, WIDE);
-    pend_write(&at, it->first, NBYTES);
-    if (i == 0) WORKS(dlrs_equal(read, like, DLRS_EQUAL_VALUES, &equal, ERR));
-    if (i == 1) WORKS(dlrs_equal(like, read, DLRS_EQUAL_BITS, &equal, ERR));
-    if (i == 2) WORKS(dlrs_max_diff(read, like, &apart, ERR));
-    if (i == 3) WORKS(dlrs_tensor_to_string(&read->dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
-    if (i < 2) EQUAL(equal, 1);
-    if (i == 2) CHECK(apart == 0);
-    if (i == 3) CHECK(strstr(text, "34") != NULL && strstr(text, "17") == NULL);
-    wait_for_all();
-  }
-}
-
 /* The driver calls of a contiguous copy while the primary context of device 0 is current. */
 static void cost(void) {
   static const struct {
@@ -739,7 +654,6 @@ static void cost(void) {
       {MANAGED_0, ON_CPU, DEFAULT, DEFAULT, 0, 6, 9},
       {MANAGED_0, ON_CPU, NAMED, DEFAULT, 0, 6, 11},
   };
-  NEEDS_STANDIN();
   set_up();
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     memory *from = &kinds[rows[i].src], *to = &kinds[rows[i].dst];
@@ -766,31 +680,18 @@ static void cost(void) {
 }
 
 static const gpu_row others[] = {
-    {"captured", "order next to a capture", captured},
-    {"shares", "managed memory that is shared", shares},
-    {"shares not", "managed memory that is not shared", shares_not},
-    {"looked at", "comparing and printing", looked_at},
-    {"cost", "calls of the driver", cost},
+    {"captured", "order next to a capture", captured, STANDIN},
+    {"cost", "calls of the driver", cost, STANDIN},
 };
 
 int main(int argc, char **argv) {
-  long sum[4] = {0, 0, 0, 0};
-  if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: order cuda|rocm [FUNCTION]: and its driver must be found");
-    return 2;
-  }
+  const char *id = argc > 2 ? argv[2] : NULL;
+  gpu_open(argc, argv);
   for (function = 0; function < FUNCTIONS; ++function) {
-    const gpu_row row = {functions[function].name, "order", matrix};
-    if (argc > 2 && strcmp(argv[2], row.id) != 0) continue;
-    memset(gpu_tally, 0, sizeof gpu_tally);
-    gpu_run(&row);
-    for (int i = 0; i < 4; ++i) sum[i] += gpu_tally[i];
+    gpu_run_all(&(gpu_row){functions[function].name, "order", matrix, STANDIN}, 1, id, 0);
   }
-  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
-    if (argc > 2 && strcmp(argv[2], others[i].id) != 0) continue;
-    gpu_run(&others[i]);
-  }
-  printf("%ld points of the matrix: %ld ordered, %ld refused as the rule says, %ld wrong\n", sum[0], sum[1],
-         sum[2], sum[3]);
+  printf("%ld points of the matrix: %ld ordered, %ld refused as the rule says, %ld wrong\n", gpu_tally[0], gpu_tally[1],
+         gpu_tally[2], gpu_tally[3]);
+  gpu_run_all(others, sizeof others / sizeof *others, id, 0);
   return gpu_end();
 }

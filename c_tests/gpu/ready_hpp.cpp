@@ -82,10 +82,9 @@ static int by(Through kind, int way, void *data, DLDevice device, void *record) 
 // What it waits for: a recorded stream where the library has the record, and always the default
 // stream of managed memory.
 static void matrix(int managed) {
-  NEEDS_STANDIN();
-  if (managed && !G.managed) return;
-  const DLDevice device = t_device(managed ? G.managed : G.pinned, 0);
-  unsigned char *data = static_cast<unsigned char *>(managed ? gpu_managed(0, NBYTES) : gpu_pinned(NBYTES));
+  const int place = managed ? MANAGED_HOST : PINNED_HOST;
+  const DLDevice device = gpu_place(place);
+  void *data = gpu_room(place, NBYTES);
   void *named = gpu_stream(0, 1);
   int cells = 0;
   for (int recorded = 0; recorded < 2; ++recorded) {
@@ -104,19 +103,10 @@ static void matrix(int managed) {
     }
   }
   EQUAL(cells, WAYS * (managed ? KINDS + FOREIGN : FOREIGN));
-  gpu_stream_free(0, named);
-  if (managed) gpu_managed_free(0, data);
-  else gpu_pinned_free(data);
 }
 static void of_pinned() { matrix(0); }
 static void of_managed() { matrix(1); }
 
-int main(int argc, char **argv) {
-  static const gpu_row rows[] = {{"C1", "pinned memory", of_pinned}, {"C2", "managed memory", of_managed}};
-  if (argc < 2 || !gpu_open(argv[1])) {
-    std::puts("not run: no driver");
-    return 3;
-  }
-  for (const gpu_row &row : rows) gpu_run(&row);
-  return gpu_end();
-}
+static const gpu_row rows[] = {{"C1", "pinned memory", of_pinned, STANDIN},
+                               {"C2", "managed memory", of_managed, STANDIN | ON_CUDA}};
+GPU_MAIN(rows)

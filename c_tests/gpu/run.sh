@@ -57,7 +57,8 @@ compile() { # compile PROGRAM SOURCE...
 }
 compile test_standin "$here/../standin/test_standin.c" || exit 1
 compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
-for name in catalogue_d faults threads order ready batch batch_faults; do
+compile catalogue_d "$here"/catalogue_*.c "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
+for name in faults threads order ready batch batch_faults; do
     compile $name "$here/$name.c" "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 done
 for name in gpu ../harness ../inject; do ${CC:-gcc} -std=gnu11 -g -O1 -I "$include" -I "$here/.." -c "$here/$name.c" -o "$out/$(basename $name).o" || exit 1; done
@@ -115,7 +116,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
     step "valgrind catalogue_d" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/catalogue_d" cuda
     step "valgrind batch" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
-        "$out/batch" cuda few
+        "$out/batch" cuda "among others"
     step "valgrind faults" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
         "$out/faults" cuda 29
     unset LD_LIBRARY_PATH

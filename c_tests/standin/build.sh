@@ -17,7 +17,7 @@ link_face() { # link_face OBJECTS FACE FOLDER FLAGS...
     shift 3
     mkdir -p "$folder"
     ${CXX:-g++} -shared -o "$folder/$(face_name "$face")" "$objects/$face.o" "$objects/core.o" \
-        "$objects/memory.o" "$objects/queue.o" "$objects/ptx.o" \
+        "$objects/memory.o" "$objects/queue.o" "$objects/streams.o" "$objects/kernels.o" "$objects/ptx.o" \
         "-Wl,-soname,$(face_name "$face")" "$@" -lpthread
 }
 if [ "$1" = --drop ]; then
@@ -33,7 +33,7 @@ objects=$out/objects
 mkdir -p "$objects" || exit 2
 echo "$@" >"$objects/flags"
 flags="-g -O1 -Wall -Wextra -Wpedantic -Werror -fPIC -fvisibility=hidden $*"
-for name in core memory queue; do
+for name in core memory queue streams kernels; do
     ${CC:-gcc} -std=gnu11 $flags -c "$here/$name.c" -o "$objects/$name.o" || exit 1
 done
 for face in cuda hip5 hip6 hip7; do

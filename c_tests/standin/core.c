@@ -46,6 +46,25 @@ unsigned chance(unsigned below) {
   return below ? (unsigned)(state >> 33) % below : 0;
 }
 
+static void *place_at(char *table, size_t n, size_t nbytes, uint64_t handle) {
+  for (char *it = table, *end = it + n * nbytes; it < end; it += nbytes) {
+    if (*(uint64_t *)(void *)it == handle) return it;
+  }
+  return NULL;
+}
+
+void *place_of(void *table, size_t n, size_t nbytes, const void *handle) {
+  return handle ? place_at(table, n, nbytes, (uint64_t)(uintptr_t)handle) : NULL;
+}
+
+void *place_new(void *table, size_t n, size_t nbytes, int kind) {
+  void *it = place_at(table, n, nbytes, 0);
+  if (it == NULL) return NULL;
+  memset(it, 0, nbytes);
+  *(uint64_t *)it = handle_new(kind);
+  return it;
+}
+
 uint64_t handle_new(int kind) { return 0x5A00000000000000u | (uint64_t)kind << 48 | ++serial; }
 
 static int injected(guard *self, const function *called, unsigned like) {
@@ -129,16 +148,12 @@ void core_unlock(void) { pthread_mutex_unlock(&lock); }
 /* ---- Settings -------------------------------------------------------------------------------*/
 
 static void defaults(void) {
-  int i, j;
   memset(&fault, 0, sizeof fault);
   memset(&set, 0, sizeof set);
   set.version = is_hip ? is_hip * 10000000 + 221153 : 12080;
   set.devices = 2;
-  for (i = 0; i < STANDIN_DEVICES_MAX; ++i) {
-    set.memory[i] = (size_t)1 << 30;
-    for (j = 0; j < STANDIN_DEVICES_MAX; ++j) set.peers[i][j] = i != j;
-  }
-  set.pools = set.managed = set.concurrent = set.free_waits = 1;
+  for (int i = 0; i < STANDIN_DEVICES_MAX; ++i) set.memory[i] = (size_t)1 << 30;
+  set.pools = set.concurrent = set.free_waits = 1;
 }
 
 __attribute__((constructor)) static void loaded(void) { defaults(); }
@@ -157,42 +172,25 @@ static int inject(int what, long a, long b, const char *text) {
 static int lose(int device, int code);
 
 static int change(int what, long a, long b, const char *text) {
-  int device = a >= 0 && a < STANDIN_DEVICES_MAX;
+  static long *const values[] = {
+      [STANDIN_VERSION] = &set.version,       [STANDIN_DEVICES] = &set.devices,         [STANDIN_SEED] = &set.seed,
+      [STANDIN_HANG] = &set.hang,             [STANDIN_FAULT_AFTER] = &set.fault_after, [STANDIN_EXITING] = &set.exiting,
+      [STANDIN_POOLS] = &set.pools,           [STANDIN_CONCURRENT] = &set.concurrent,   [STANDIN_FREE_WAITS] = &set.free_waits,
+      [STANDIN_FORGIVE] = &stats.violations, [STANDIN_HOST_DEVICE] = &set.host_device, [STANDIN_CTX_LOST] = NULL};
+  if (what < 0 || what > STANDIN_CTX_LOST) return -1;
+  if (values[what] != NULL) *values[what] = a;
   switch (what) {
   case STANDIN_DEFAULTS: defaults(); return 0;
   case STANDIN_FAIL:
   case STANDIN_FAIL_ALWAYS:
   case STANDIN_GARBAGE: return inject(what, a, b, text);
-  case STANDIN_VERSION: set.version = (int)a; return 0;
-  case STANDIN_DEVICES:
-    if (a > STANDIN_DEVICES_MAX) return -1;
-    set.devices = (int)a;
-    return 0;
-  case STANDIN_MEMORY:
-    if (!device) return -1;
-    set.memory[a] = (size_t)b;
-    return 0;
-  case STANDIN_PEER:
-    if (a >> 8 >= STANDIN_DEVICES_MAX || (a & 255) >= STANDIN_DEVICES_MAX) return -1;
-    set.peers[a >> 8][a & 255] = (int)b;
-    return 0;
-  case STANDIN_SEED: set.seed = a; return 0;
-  case STANDIN_DELAY: set.delay = a; return 0;
-  case STANDIN_HANG: set.hang = a, pthread_cond_broadcast(&hung); return 0;
-  case STANDIN_FAULT_AFTER: set.fault_after = a, set.fault_code = b; return 0;
-  case STANDIN_EXITING: set.exiting = a; return 0;
-  case STANDIN_POOLS: set.pools = (int)a; return 0;
-  case STANDIN_CONCURRENT: set.concurrent = (int)a; return 0;
-  case STANDIN_MANAGED: set.managed = (int)a; return 0;
-  case STANDIN_FREE_WAITS: set.free_waits = (int)a; return 0;
-  case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
-  case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
-  case STANDIN_FORGIVE: stats.violations = a; return 0;
+  case STANDIN_MEMORY: set.memory[a] = (size_t)b; return 0;
+  case STANDIN_HANG: pthread_cond_broadcast(&hung); return 0;
+  case STANDIN_FAULT_AFTER: set.fault_code = b; return 0;
   case STANDIN_RUN: return run(a);
   case STANDIN_EXCLUSIVE: set.exclusive = 1 << a; return 0;
-  case STANDIN_HOST_DEVICE: set.host_device = (int)a; return 0;
   case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);
-  default: return -1;
+  default: return 0;
   }
 }
 
@@ -247,17 +245,12 @@ int core_init(void) {
 
 int is_device(int device) { return device >= 0 && device < set.devices; }
 
-context *context_of(const void *handle) {
-  for (int i = 0; i < CONTEXTS; ++i) {
-    if (contexts[i].live && contexts[i].handle == (uint64_t)(uintptr_t)handle) return &contexts[i];
-  }
-  return NULL;
-}
+context *context_of(const void *handle) { return FIND(contexts, handle); }
 
 static int lose(int device, int code) {
   int found = -1;
   for (int i = 0; i < CONTEXTS; ++i) {
-    if (!contexts[i].live || contexts[i].device != device) continue;
+    if (contexts[i].handle == 0 || contexts[i].device != device) continue;
     contexts[i].lost = code;
     found = 0;
   }
@@ -270,24 +263,17 @@ void *context_handle(const context *self) {
 
 static context *primary_of(int device) {
   for (int i = 0; i < CONTEXTS; ++i) {
-    if (contexts[i].live && contexts[i].primary && contexts[i].device == device) {
-      return &contexts[i];
-    }
+    if (contexts[i].handle && contexts[i].primary && contexts[i].device == device) return &contexts[i];
   }
   return NULL;
 }
 
 static context *context_new(int device, int primary) {
-  for (int i = 0; i < CONTEXTS; ++i) {
-    if (contexts[i].live) continue;
-    memset(&contexts[i], 0, sizeof contexts[i]);
-    contexts[i].handle = handle_new(CONTEXT);
-    contexts[i].device = device;
-    contexts[i].primary = primary;
-    contexts[i].live = 1;
-    return &contexts[i];
-  }
-  return NULL;
+  context *self = NEW(contexts, CONTEXT);
+  if (self == NULL) return NULL;
+  self->device = device;
+  self->primary = primary;
+  return self;
 }
 
 uint64_t context_base(const context *self) {
@@ -309,8 +295,7 @@ static void context_end(context *self) {
   context_forget_work(self);
   memory_lose(self->handle);
   module_lose(self->handle);
-  for (int i = 0; i < STANDIN_DEVICES_MAX; ++i) stats.peers -= self->peers[i];
-  self->live = 0;
+  self->handle = 0;
 }
 
 context *current(void) {
@@ -337,14 +322,12 @@ int context_retain(int device, void **out) {
   return OK;
 }
 
-int context_release(int device, int all) {
+int context_release(int device) {
   if (!is_device(device)) return E_DEVICE;
   context *self = primary_of(device);
   if (self == NULL || self->retains == 0) return E_CONTEXT;
-  int given = all ? self->retains : 1;
-  stats.retains -= given;
-  self->retains -= given;
-  if (self->retains == 0) context_end(self);
+  --stats.retains;
+  if (--self->retains == 0) context_end(self);
   return OK;
 }
 
@@ -382,7 +365,7 @@ int green_destroy(void *handle) {
   int device = self->device;
   --stats.contexts;
   context_end(self);
-  return context_release(device, 0);
+  return context_release(device);
 }
 
 int context_destroy(void *handle) {
@@ -433,24 +416,6 @@ int device_set(int device) {
 
 int device_get(void) { return hip_device; }
 
-int peer_can(int device, int other) { return device != other && set.peers[device][other]; }
-
-int peer_enable(context *from, int device) {
-  if (!is_device(device) || from->device == device) return E_DEVICE;
-  if (!set.peers[from->device][device]) return E_PEER_UNSUPPORTED;
-  if (from->peers[device]) return E_PEER_ENABLED;
-  from->peers[device] = 1;
-  ++stats.peers;
-  return OK;
-}
-
-int peer_disable(context *from, int device) {
-  if (!is_device(device) || !from->peers[device]) return E_PEER_NOT_ENABLED;
-  from->peers[device] = 0;
-  --stats.peers;
-  return OK;
-}
-
 /* By CUDA's numbers. */
 int attribute(int *out, int attribute, int device) {
   static const int known[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647},
@@ -459,7 +424,7 @@ int attribute(int *out, int attribute, int device) {
                                  {88, 0}, {91, 1}};
   if (!is_device(device)) return E_DEVICE;
   if (attribute == 83 || attribute == 89 || attribute == 115) {
-    *out = attribute == 83 ? set.managed : attribute == 89 ? set.concurrent : set.pools;
+    *out = attribute == 83 ? 1 : attribute == 89 ? (int)set.concurrent : (int)set.pools;
     return OK;
   }
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {

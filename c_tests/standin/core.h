@@ -35,13 +35,9 @@ enum {
   E_NOT_FOUND = 500,
   E_NOT_READY = 600,
   E_ILLEGAL_ADDRESS = 700,
-  E_PEER_ENABLED = 704,
-  E_PEER_NOT_ENABLED = 705,
-  E_PRIMARY_ACTIVE = 708,
   E_CONTEXT_DESTROYED = 709,
   E_REGISTERED = 712,
   E_NOT_REGISTERED = 713,
-  E_PEER_UNSUPPORTED = 217,
   E_NOT_SUPPORTED = 801,
   E_CAPTURE_UNSUPPORTED = 900,
   E_CAPTURE_INVALIDATED = 901,
@@ -107,10 +103,9 @@ unsigned chance(unsigned below);
 /* ---- Settings -------------------------------------------------------------------------------*/
 
 typedef struct settings {
-  int version, devices, peers[STANDIN_DEVICES_MAX][STANDIN_DEVICES_MAX];
   size_t memory[STANDIN_DEVICES_MAX];
-  long seed, delay, hang, fault_after, fault_code, exiting;
-  int pools, managed, concurrent, free_waits, pageable, unknown_is_ok, exclusive, host_device;
+  long version, devices, seed, hang, fault_after, fault_code, exiting;
+  long pools, concurrent, free_waits, exclusive, host_device;
 } settings;
 extern settings set;
 extern standin_stats_t stats;
@@ -119,10 +114,9 @@ extern standin_stats_t stats;
 
 typedef struct context {
   uint64_t handle;
-  int device, primary, live, retains, lost; /* lost: the sticky error */
+  int device, primary, retains, lost; /* lost: the sticky error */
   int green, holds; /* CUDA: part of a device's processors; on how many stacks of `owner` */
   pthread_t owner;
-  int peers[STANDIN_DEVICES_MAX];
 } context;
 
 int core_init(void);
@@ -131,7 +125,7 @@ context *context_of(const void *handle);
 void *context_handle(const context *self);
 context *current(void); /* NULL: none */
 int context_retain(int device, void **out);
-int context_release(int device, int all);
+int context_release(int device);
 int context_create(int device, void **out);
 int context_destroy(void *handle);
 int green_create(int device, void **out);
@@ -143,9 +137,6 @@ int context_set(void *handle);
 int context_active(int device);
 int device_set(int device); /* HIP */
 int device_get(void);       /* HIP */
-int peer_can(int device, int other);
-int peer_enable(context *from, int device);
-int peer_disable(context *from, int device);
 int attribute(int *out, int attribute, int device);
 
 /* ---- Memory ---------------------------------------------------------------------------------*/
@@ -194,12 +185,13 @@ int capture_begin(void *handle, int mode);
 int capture_end(void *handle, void **graph);
 int capture_exchange(int *mode);
 int capture_forbids(void); /* an unsafe call: invalidates the captures that forbid it */
+int capture_forbids_sync(const context *of); /* the same for a wait for a context */
 int context_sync(context *self);
 void context_forget_work(context *self);
 int graph_launch(void *graph, void *stream);
 int graph_destroy(void *graph);
 
-int event_new(unsigned flags, void **out);
+int event_new(void **out);
 int event_destroy(void *handle);
 int event_record(void *handle, void *stream);
 int event_query(void *handle);
@@ -219,7 +211,6 @@ int alloc_enqueue(size_t nbytes, void *stream, void **out);
 int free_enqueue(void *address, void *stream);
 int fill_enqueue(void *address, int value, size_t nbytes, void *stream);
 int host_enqueue(void (*function)(void *), void *with, void *stream);
-int range_enqueue(const void *address, size_t nbytes, int device, void *stream);
 int launch_enqueue(void *function, const unsigned size[6], void *stream, void **args);
 void wait_for_block(block *self);
 int run(long operations);
@@ -234,5 +225,12 @@ void module_lose(uint64_t context);
 /* Handles are numbers that are not valid pointers. */
 enum { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, GRAPH };
 uint64_t handle_new(int kind);
+/* Tables of structs that start with their handle, 0 where a place is free: a new one, all 0 but that;
+ * and the one of a handle. NULL: none. */
+void *place_new(void *table, size_t n, size_t nbytes, int kind);
+void *place_of(void *table, size_t n, size_t nbytes, const void *handle);
+#define NEW(table, kind) place_new(table, sizeof table / sizeof *table, sizeof *table, kind)
+#define FIND(table, handle) place_of(table, sizeof table / sizeof *table, sizeof *table, handle)
+#define handle_of(self) ((void *)(uintptr_t)(self)->handle)
 
 #endif

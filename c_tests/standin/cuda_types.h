@@ -18,7 +18,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUarray_st *CUarray;
-typedef int CUdevice_attribute, CUpointer_attribute, CUmem_advise, CUmemorytype;
+typedef int CUdevice_attribute, CUpointer_attribute, CUmemorytype;
 typedef int CUstreamCaptureStatus, CUstreamCaptureMode;
 typedef void (*CUhostFn)(void *);
 
@@ -96,7 +96,7 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
   X(cuEventQuery, (CUevent)) X(cuEventSynchronize, (CUevent)) X(cuModuleLoadData, (CUmodule *, const void *))      \
   X(cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                     \
   X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))\
-  X(cuGetErrorName, (CUresult, const char **)) X(cuDeviceCanAccessPeer, (int *, CUdevice, CUdevice))               \
+  X(cuDeviceCanAccessPeer, (int *, CUdevice, CUdevice))               \
   X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned)) X(cuGreenCtxDestroy, (CUgreenCtx))    \
   X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                                  \
   X(cuGreenCtxStreamCreate, (CUstream *, CUgreenCtx, unsigned, int))                                               \

@@ -30,13 +30,9 @@ typedef hipGraphExec_t exec_handle;
 #ifdef VENDOR_HEADERS
 #include <cuda.h>
 /* From version 13 on these names map to other functions, which the library does not use. */
-#undef cuMemPrefetchAsync
-#undef cuMemAdvise
 #undef cuStreamGetCtx
 #undef cuMemcpyBatchAsync
 #if CUDA_VERSION >= 13000
-CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
-CUresult cuMemAdvise(CUdeviceptr, size_t, CUmem_advise, CUdevice);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
 CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *, size_t *, size_t,
                             size_t *, CUstream);
@@ -78,71 +74,14 @@ typedef CUgraphExec exec_handle;
 
 /* ---- The driver and its devices -------------------------------------------------------------*/
 
-static const char *error_name(int code) {
-  static const struct {
-    int code;
-    const char *cuda, *hip;
-  } names[] = {{0, "CUDA_SUCCESS", "hipSuccess"},
-               {1, "CUDA_ERROR_INVALID_VALUE", "hipErrorInvalidValue"},
-               {2, "CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory"},
-               {3, "CUDA_ERROR_NOT_INITIALIZED", "hipErrorNotInitialized"},
-               {4, "CUDA_ERROR_DEINITIALIZED", "hipErrorDeinitialized"},
-               {34, "CUDA_ERROR_STUB_LIBRARY", NULL},
-               {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", NULL},
-               {100, "CUDA_ERROR_NO_DEVICE", "hipErrorNoDevice"},
-               {101, "CUDA_ERROR_INVALID_DEVICE", "hipErrorInvalidDevice"},
-               {200, "CUDA_ERROR_INVALID_IMAGE", "hipErrorInvalidImage"},
-               {201, "CUDA_ERROR_INVALID_CONTEXT", "hipErrorInvalidContext"},
-               {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "hipErrorPeerAccessUnsupported"},
-               {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", NULL},
-               {400, "CUDA_ERROR_INVALID_HANDLE", "hipErrorInvalidHandle"},
-               {500, "CUDA_ERROR_NOT_FOUND", "hipErrorNotFound"},
-               {600, "CUDA_ERROR_NOT_READY", "hipErrorNotReady"},
-               {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "hipErrorIllegalAddress"},
-               {704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "hipErrorPeerAccessAlreadyEnabled"},
-               {705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "hipErrorPeerAccessNotEnabled"},
-               {709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "hipErrorContextIsDestroyed"},
-               {719, "CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure"},
-               {801, "CUDA_ERROR_NOT_SUPPORTED", "hipErrorNotSupported"},
-               {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "hipErrorStreamCaptureUnsupported"},
-               {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "hipErrorStreamCaptureInvalidated"},
-               {906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", NULL},
-               {999, "CUDA_ERROR_UNKNOWN", NULL}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-    if (names[i].code == code) return NAME(names[i].cuda, names[i].hip);
-  }
-  return NULL;
-}
-
 FUNCTION(EARLY, NAME(cuInit, hipInit), (unsigned int flags), flags ? E_VALUE : core_init())
-OUTPUT(EARLY, NAME(cuDriverGetVersion, hipDriverGetVersion), (int *out), *out = set.version, OK)
-OUTPUT(0, NAME(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer), (int *out, int device, int peer),
-       is_device(device) && is_device(peer) ? *out = peer_can(device, peer), OK : E_DEVICE)
+OUTPUT(EARLY, NAME(cuDriverGetVersion, hipRuntimeGetVersion), (int *out), *out = (int)set.version, OK)
 FUNCTION(CURRENT | RELEASES, NAME(cuCtxSynchronize, hipDeviceSynchronize), (void), context_sync(current()))
 
 #if STANDIN_HIP
-OUTPUT(EARLY, hipRuntimeGetVersion, (int *out), *out = set.version, OK)
-OUTPUT(EARLY | KEEPS, hipGetDeviceCount, (int *out), (*out = set.devices) ? core_init() : E_NO_DEVICE)
+OUTPUT(EARLY | KEEPS, hipGetDeviceCount, (int *out), (*out = (int)set.devices) ? core_init() : E_NO_DEVICE)
 OUTPUT(KEEPS, hipGetDevice, (int *out), *out = device_get(), OK)
 FUNCTION(KEEPS, hipSetDevice, (int device), device_set(device))
-FUNCTION(CURRENT, hipDeviceEnablePeerAccess, (int peer, unsigned int flags),
-         flags ? E_VALUE : peer_enable(current(), peer))
-FUNCTION(CURRENT | RELEASES, hipDeviceDisablePeerAccess, (int peer), peer_disable(current(), peer))
-
-/* HIP's attributes, by CUDA's numbers. */
-static int hip_attribute(int *out, int which, int device) {
-  static const int same[][2] = {{56, 1}, {26, 2}, {27, 3}, {28, 4}, {29, 5}, {30, 6}, {31, 7},
-                                {74, 8}, {87, 10}, {58, 11}, {63, 16}, {16, 18}, {3, 19},
-                                {2, 40}, {85, 41}, {23, 75}, {61, 76}, {24, 83}, {65, 88},
-                                {9, 89}, {4, 91}, {88, 115}};
-  for (size_t i = 0; i < sizeof same / sizeof *same; ++i) {
-    if (same[i][0] == which) return attribute(out, same[i][1], device);
-  }
-  return is_device(device) ? E_VALUE : E_DEVICE;
-}
-OUTPUT(0, hipDeviceGetAttribute, (int *out, hipDeviceAttribute_t which, int device),
-       hip_attribute(out, (int)which, device))
-
 /* Each device is of another architecture. */
 static const char *gpu_name(int device) {
   return device % 2 ? "gfx1100" : "gfx90a:sramecc+:xnack-";
@@ -171,13 +110,8 @@ EXPORT hipError_t hipGetLastError(void) {
   return (hipError_t)code;
 }
 
-EXPORT const char *hipGetErrorName(hipError_t code) {
-  const char *name = error_name((int)code);
-  return name ? name : "hipErrorUnknown";
-}
-
 #else
-OUTPUT(KEEPS, cuDeviceGetCount, (int *out), *out = set.devices, OK)
+OUTPUT(KEEPS, cuDeviceGetCount, (int *out), *out = (int)set.devices, OK)
 OUTPUT(KEEPS, cuDeviceGet, (CUdevice *out, int ordinal), is_device(ordinal) ? *out = ordinal, OK : E_DEVICE)
 OUTPUT(0, cuDeviceGetName, (char *out, int length, CUdevice device),
        !is_device(device) ? E_DEVICE
@@ -185,14 +119,10 @@ OUTPUT(0, cuDeviceGetName, (char *out, int length, CUdevice device),
                           : (snprintf(out, (size_t)length, "stand-in, not hardware"), OK))
 OUTPUT(0, cuDeviceGetAttribute, (int *out, CUdevice_attribute which, CUdevice device),
        attribute(out, (int)which, device))
-OUTPUT(EARLY, cuGetErrorName, (CUresult code, const char **out),
-       (*out = error_name((int)code)) ? OK : E_VALUE)
-
 /* ---- Contexts -------------------------------------------------------------------------------*/
 
 OUTPUT(KEEPS, cuDevicePrimaryCtxRetain, (CUcontext *out, CUdevice device), context_retain(device, HANDLE(out)))
-FUNCTION(RELEASES, cuDevicePrimaryCtxRelease_v2, (CUdevice device), context_release(device, 0))
-FUNCTION(RELEASES, cuDevicePrimaryCtxReset_v2, (CUdevice device), context_release(device, 1))
+FUNCTION(RELEASES, cuDevicePrimaryCtxRelease_v2, (CUdevice device), context_release(device))
 OUTPUT(0, cuDevicePrimaryCtxGetState, (CUdevice device, unsigned int *flags, int *out),
        flags ? *flags = 0 : 0, is_device(device) ? *out = context_active(device), OK : E_DEVICE)
 OUTPUT(0, cuCtxCreate_v2, (CUcontext *out, unsigned int flags, CUdevice device),
@@ -204,13 +134,11 @@ FUNCTION(KEEPS, cuCtxPushCurrent_v2, (CUcontext on), on == NULL ? E_VALUE : cont
 FUNCTION(RELEASES | KEEPS, cuCtxPopCurrent_v2, (CUcontext *out), context_pop(HANDLE(out)))
 OUTPUT(KEEPS, cuCtxGetDevice, (CUdevice *out), current() ? *out = current()->device, OK : E_CONTEXT)
 
-static int peer_change(context *to, unsigned flags, int enable) {
-  if (flags != 0) return E_VALUE;
-  if (to == NULL || (enable && to == current())) return E_CONTEXT;
-  return enable ? peer_enable(current(), to->device) : peer_disable(current(), to->device);
-}
-FUNCTION(CURRENT, cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags), peer_change(context_of(peer), flags, 1))
-FUNCTION(CURRENT | RELEASES, cuCtxDisablePeerAccess, (CUcontext peer), peer_change(context_of(peer), 0, 0))
+/* Kernels and fills reach their own device's memory only. */
+OUTPUT(0, cuDeviceCanAccessPeer, (int *out, CUdevice device, CUdevice peer),
+       is_device(device) && is_device(peer) ? *out = 0, OK : E_DEVICE)
+FUNCTION(CURRENT, cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
+         (void)peer, (void)flags, 217 /* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED */)
 
 /* Green contexts: part of a device's processors, else like its primary context; here all processors,
  * whatever the description says. */
@@ -251,24 +179,23 @@ OUTPUT(CURRENT | UNSAFE, NAME(cuMemHostAlloc, hipHostMalloc), (void **out, size_
 FUNCTION(CURRENT | RELEASES | UNSAFE, NAME(cuMemFreeHost, hipHostFree), (void *address),
          memory_free(address, 1 << PINNED))
 OUTPUT(CURRENT | UNSAFE, NAME(cuMemAllocManaged, hipMallocManaged), (pointer *out, size_t nbytes, unsigned int flags),
-       flags < 1 || flags > 2 ? E_VALUE
-       : !set.managed         ? E_NOT_SUPPORTED
-                              : made(MANAGED_MEMORY, nbytes, out))
+       flags < 1 || flags > 2 ? E_VALUE : made(MANAGED_MEMORY, nbytes, out))
 FUNCTION(CURRENT | UNSAFE, NAME(cuMemHostRegister_v2, hipHostRegister), (void *address, size_t nbytes, unsigned int flags),
          flags > 15 && !is_hip ? E_VALUE : memory_register(address, nbytes))
 FUNCTION(CURRENT | RELEASES | UNSAFE, NAME(cuMemHostUnregister, hipHostUnregister), (void *address),
          memory_unregister(address))
 
-/* CUDA: either may be left out. */
+#if !STANDIN_HIP
+/* Either may be left out. */
 static int memory_info(const guard *self, size_t *out, size_t *total) {
   int device = current()->device;
-  if (is_hip && (out == NULL || total == NULL)) return E_VALUE;
   if (self->garbage && out != NULL) return garbage(self, out, sizeof *out);
   if (out != NULL) *out = set.memory[device] - memory_used(device);
   if (total != NULL) *total = set.memory[device];
   return OK;
 }
-FUNCTION(CURRENT, NAME(cuMemGetInfo_v2, hipMemGetInfo), (size_t *out, size_t *total), memory_info(&self, out, total))
+FUNCTION(CURRENT, cuMemGetInfo_v2, (size_t *out, size_t *total), memory_info(&self, out, total))
+#endif
 
 static int memory_range(const guard *self, pointer *base, size_t *size, const void *address) {
   block *it = block_of(address);
@@ -285,19 +212,6 @@ static int memory_range(const guard *self, pointer *base, size_t *size, const vo
 FUNCTION(CURRENT, NAME(cuMemGetAddressRange_v2, hipMemGetAddressRange), (pointer *base, size_t *size, pointer address),
          memory_range(&self, base, size, AT(address)))
 
-FUNCTION(CURRENT, NAME(cuMemPrefetchAsync, hipMemPrefetchAsync),
-         (source at, size_t nbytes, int device, stream_handle stream), range_enqueue(AT(at), nbytes, device, stream))
-
-static int advise(const void *at, size_t nbytes, int advice, int device) {
-  block *it = block_of(at);
-  int known = (advice >= 1 && advice <= 6) || (is_hip && (advice == 100 || advice == 101));
-  if (it == NULL || it->kind != MANAGED_MEMORY || nbytes == 0 || nbytes > it->nbytes || !known) return E_VALUE;
-  return device != -1 && !is_device(device) ? E_DEVICE : OK;
-}
-FUNCTION(CURRENT, NAME(cuMemAdvise, hipMemAdvise),
-         (source at, size_t nbytes, NAME(CUmem_advise, hipMemoryAdvise) advice, int device),
-         advise(AT(at), nbytes, (int)advice, device))
-
 #if STANDIN_HIP
 /* hipMemoryType: in version 5 host 0, device 1; from 6 on unregistered 0, host 1, device 2, managed 3. */
 static int memory_type(const block *it) {
@@ -309,10 +223,8 @@ static int memory_type(const block *it) {
 
 static int attributes(hipPointerAttribute_t *out, const void *address) {
   block *it = block_of(address);
-  if (it == NULL && !(set.unknown_is_ok && is_hip > 5)) return E_VALUE;
+  if (it == NULL) return E_VALUE;
   memset(out, 0, sizeof *out);
-  out->device = -2; /* hipInvalidDeviceId */
-  if (it == NULL) return OK;
 #if STANDIN_HIP >= 6
   out->type = memory_type(it);
 #else
@@ -352,7 +264,10 @@ static int pointer_attribute(const guard *self, void *out, int which, CUdevicept
     memcpy(bytes, &address, 8);
     break;
   case 8: bytes[0] = it->kind == MANAGED_MEMORY; break;
-  case 9: memcpy(bytes, it->kind == PINNED && set.host_device ? &set.host_device : &it->device, 4); break;
+  case 9:
+    type = it->kind == PINNED && set.host_device ? (unsigned)set.host_device : (unsigned)it->device;
+    memcpy(bytes, &type, 4);
+    break;
   case 11: memcpy(bytes, &it->address, 8); break;
   case 12: memcpy(bytes, &it->nbytes, 8); break;
   case 13: bytes[0] = 1; break;
@@ -556,7 +471,7 @@ FUNCTION(RELEASES, NAME(cuGraphExecDestroy, hipGraphExecDestroy), (exec_handle g
 FUNCTION(RELEASES, NAME(cuGraphDestroy, hipGraphDestroy), (graph_handle graph), graph_destroy(graph))
 
 OUTPUT(CURRENT, NAME(cuEventCreate, hipEventCreateWithFlags), (event_handle *out, unsigned int flags),
-       flags > 7 && !is_hip ? E_VALUE : event_new(flags, HANDLE(out)))
+       flags > 7 && !is_hip ? E_VALUE : event_new(HANDLE(out)))
 FUNCTION(RELEASES, NAME(cuEventDestroy_v2, hipEventDestroy), (event_handle event), event_destroy(event))
 FUNCTION(CURRENT, NAME(cuEventRecord, hipEventRecord), (event_handle event, stream_handle stream), event_record(event, stream))
 FUNCTION(CURRENT | UNSAFE, NAME(cuEventQuery, hipEventQuery), (event_handle event), event_query(event))

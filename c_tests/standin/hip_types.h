@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-typedef int hipError_t, hipMemcpyKind, hipDeviceAttribute_t, hipMemoryAdvise;
+typedef int hipError_t, hipMemcpyKind;
 typedef int hipStreamCaptureStatus, hipStreamCaptureMode, hiprtcResult;
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;

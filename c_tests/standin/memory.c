@@ -47,8 +47,7 @@ block *block_seen(const void *address) {
 
 int memory_seen(const block *self, const context *from) {
   if (self->kind != DEVICE_MEMORY) return 1;
-  if (self->device == from->device) return self->pool || self->context == context_base(from);
-  return !self->pool && from->peers[self->device]; /* pools' need another call */
+  return self->device == from->device && (self->pool || self->context == context_base(from));
 }
 
 int freed_before(const void *address) {

@@ -34,17 +34,12 @@ enum standin_what {
   STANDIN_VERSION,     /* the driver's version is a */
   STANDIN_DEVICES,     /* a devices */
   STANDIN_MEMORY,      /* device a has b bytes */
-  STANDIN_PEER,        /* whether device a >> 8 can access device a & 255: b */
-  STANDIN_SEED,        /* order of execution: 0: only work that is waited for; else any legal one */
-  STANDIN_DELAY,       /* queries return "not ready" a times more than needed */
+  STANDIN_SEED = 8,    /* order of execution: 0: only work that is waited for; else any legal one */
   STANDIN_HANG,        /* 1: nothing executes, and waits block until it is set to 0 */
   STANDIN_FAULT_AFTER, /* the a-th operation executed from now on faults with code b, permanently */
   STANDIN_EXITING,     /* 1: as in the process's exit handlers, every call returns 4 */
   STANDIN_POOLS,       /* whether stream-ordered allocation is supported: a */
-  STANDIN_MANAGED,     /* whether managed memory is supported: a */
   STANDIN_FREE_WAITS,  /* whether freeing memory waits for work that uses it: a (0: it is a fault) */
-  STANDIN_PAGEABLE,    /* copies from and to pageable memory: 0 as late as possible, 1 at once */
-  STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 returns "unregistered" */
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are that many */
   STANDIN_FORGIVE,     /* sets the number of violations to a */
   STANDIN_CONCURRENT,  /* whether the host may use managed memory while a device works: a */
@@ -64,7 +59,6 @@ typedef struct standin_stats {
   long contexts;                    /* created with cuCtxCreate */
   long retains;                     /* of primary contexts */
   long streams, events, modules, graphs;
-  long peers;                       /* enabled peer accesses */
   long pending;                     /* operations not yet executed */
   long executed;
   long calls;                       /* of driver functions */

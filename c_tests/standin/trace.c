@@ -344,10 +344,6 @@ static void modules(const char *file) {
 }
 
 static void ending(void) {
-  const char *name = NULL;
-  T(cuGetErrorName(700, &name));
-  token("the name of 700", "%s", name);
-  T(cuGetErrorName((CUresult)123456, &name));
   T(cuEventDestroy_v2(event));
   T(cuEventDestroy_v2(second));
   T(cuStreamDestroy_v2(NULL));

@@ -110,7 +110,7 @@ CODES = """
 907 CUDA_ERROR_CAPTURED_EVENT hipErrorCapturedEvent
 """
 TYPES = {"i32": "int32_t", "u32": "uint32_t", "usize": "size_t", "u64": "uint64_t", "u8": "char",
-         "c_char": "char", "c_void": "void", "Ptr": "void *"}
+         "c_char": "char", "c_void": "void", "Ptr": "void *", "Handle": "void *"}
 PRELUDE = """
 #include <cstddef>
 #include <cstdint>

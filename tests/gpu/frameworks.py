@@ -1,6 +1,6 @@
 """Tensors of torch, CuPy and JAX on a real GPU, through the Python module and back.
 
-Run by c_tests/gpu/device.sh (make test-cuda, make test-rocm), which passes the vendor: DLPack's
+Run by c_tests/gpu/device.py (make test-cuda, make test-rocm), which passes the vendor: DLPack's
 device has the same name, where torch and CuPy use "cuda" for both. They are optional: a missing one
 is reported as not run. The last line is "N passed, N failed".
 """
@@ -33,14 +33,6 @@ def run(what, test, *arguments):
     except Exception as error:  # noqa: BLE001
         failed += 1
         print(f"failed: {what}: {type(error).__name__}: {error}")
-
-
-def optional(name):
-    try:
-        return __import__(name)
-    except Exception as error:  # noqa: BLE001
-        print(f"not run: {name} cannot be imported ({type(error).__name__}: {error})")
-        return None
 
 
 # ---- torch ---------------------------------------------------------------------------------------
@@ -207,34 +199,26 @@ def jax_streams(jax):
         check("jax stream", bool((dlpack_rs.from_dlpack(slow(ones)).to("cpu").numpy() == 1).all()))
 
 
+# Each framework's tests, and a call that fails where it sees no device.
+TESTS = {
+    "torch": (lambda torch: torch.zeros(1, device="cuda"),
+              torch_dtypes, torch_layouts, torch_streams, torch_lifetime, torch_pinned, torch_devices),
+    "cupy": (lambda cupy: cupy.zeros(1), cupy_both_ways, cupy_streams, cupy_managed),
+    "jax": (lambda jax: jax.devices("gpu"), jax_both_ways, jax_streams),
+}
+
+
 def main():
-    torch, cupy = optional("torch"), optional("cupy")
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # leaves memory to the others
-    jax = optional("jax")
-    if torch is not None and not torch.cuda.is_available():
-        print("not run: torch sees no CUDA device")
-        torch = None
-    if torch is not None:
-        for test in (torch_dtypes, torch_layouts, torch_streams, torch_lifetime, torch_pinned, torch_devices):
-            run(test.__name__, test, torch)
-    if cupy is not None:
+    for name, (probe, *tests) in TESTS.items():
         try:
-            cupy.zeros(1)
+            module = __import__(name)
+            probe(module)
         except Exception as error:  # noqa: BLE001
-            print(f"not run: CuPy cannot use the device ({type(error).__name__}: {error})")
-            cupy = None
-    if cupy is not None:
-        for test in (cupy_both_ways, cupy_streams, cupy_managed):
-            run(test.__name__, test, cupy)
-    if jax is not None:
-        try:
-            jax.devices("gpu")
-        except Exception as error:  # noqa: BLE001
-            print(f"not run: JAX sees no GPU ({type(error).__name__})")
-            jax = None
-    if jax is not None:
-        for test in (jax_both_ways, jax_streams):
-            run(test.__name__, test, jax)
+            print(f"not run: {name} cannot be used ({type(error).__name__}: {error})")
+            continue
+        for test in tests:
+            run(test.__name__, test, module)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -65,6 +65,9 @@ else
     "$venv/bin/python" tests/gpu/compile_hip.py "$hip" "$gpu/kernels.cu" "$arch"
     result $? "hiprtc $arch"
   done
+  "$venv/bin/python" -B python/generate_abi.py
+  "$venv/bin/python" -B tests/gpu/no_device.py target/lib/libdlpack_rs.so "$hip"
+  result $? "AMD's runtime: the library finds that there is no device"
 fi
 # What no installed hiprtc supports: newer GPUs, and the number of registers.
 clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -t - -k 2 -n | tail -n 1)

@@ -369,18 +369,7 @@ pub trait Backend: Sync {
     /// # Safety
     /// `stream` is the device's.
     unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
-        // SAFETY: a fresh event of the device, and a stream of it.
-        unsafe {
-            self.stream_waitable(device, stream)?;
-            let event = self.event_create(device)?.as_ptr();
-            match self.event_record(device, event, stream) {
-                Ok(()) => Ok(event),
-                Err(error) => {
-                    let _ = self.event_destroy(device, event);
-                    Err(error)
-                }
-            }
-        }
+        unsupported(Lack::EVENTS)
     }
 
     /// Records an event of [`Backend::mark`] again on `stream`.
@@ -389,10 +378,7 @@ pub trait Backend: Sync {
     /// Both are the device's.
     unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         // SAFETY: `event` was made by `mark`; it and `stream` are the device's.
-        unsafe {
-            self.stream_waitable(device, stream)?;
-            self.event_record(device, event, stream)
-        }
+        unsafe { self.event_record(device, event, stream) }
     }
 
     /// Makes later work of `stream` wait for an event of [`Backend::mark`]. A stream that is being

@@ -70,6 +70,11 @@ pub fn is_legacy(stream: Ptr) -> bool {
 }
 
 impl Driver {
+    /// What is current is not changed yet.
+    fn unchanged(&self, ordinal: i32) -> Current<'_> {
+        Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 }
+    }
+
     /// Makes a device current, or any (`None`): the stream's, else the thread's, else the first. A
     /// stream of another device is an error.
     pub fn enter(&self, device: Option<i32>, stream: Ptr) -> Result<Current<'_>> {
@@ -77,8 +82,7 @@ impl Driver {
         if let Some(ordinal) = device {
             self.device(ordinal)?;
         }
-        let mut here =
-            Current { driver: self, ordinal: 0, context: null_mut(), pushed: 0, former: -1 };
+        let mut here = self.unchanged(0);
         match self.vendor() {
             Vendor::Cuda => self.enter_context(&mut here, device, stream)?,
             Vendor::Rocm => self.enter_device(&mut here, device, stream)?,
@@ -116,7 +120,7 @@ impl Driver {
             self.get_device(&mut handle)?;
             here.ordinal = match device {
                 Some(ordinal) => ordinal,
-                None => return self.find(here, handle),
+                None => self.of_handle(handle)?,
             };
             if handle == self.handle(here.ordinal)? {
                 return self.keep(here);
@@ -134,17 +138,13 @@ impl Driver {
         let mut handle = -1;
         // SAFETY: the caller's stream; a valid output pointer.
         let told = unsafe { self.stream_device(stream, &mut handle) };
-        let count = self.count()?;
         here.ordinal = match (told, device) {
             (Err(error), Some(ordinal)) if error.status() == DLRS_DRV_SYMBOL => ordinal,
-            (Err(error), None) if error.status() == DLRS_DRV_SYMBOL && count == 1 => 0,
+            (Err(error), None) if error.status() == DLRS_DRV_SYMBOL && self.count()? == 1 => 0,
             (Err(error), _) => return Err(error),
             (Ok(()), Some(ordinal)) if self.handle(ordinal)? != handle => return foreign(),
             (Ok(()), Some(ordinal)) => ordinal,
-            (Ok(()), None) => {
-                let own = |ordinal: &i32| self.handle(*ordinal).is_ok_and(|its| its == handle);
-                (0..count).find(own).ok_or(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))?
-            }
+            (Ok(()), None) => self.of_handle(handle)?,
         };
         let primary = cuda::primary(self, here.ordinal)?;
         if primary == here.context { Ok(()) } else { self.push(here, primary) }
@@ -165,8 +165,7 @@ impl Driver {
 
     /// Makes a device's primary context current.
     pub(super) fn enter_primary(&self, ordinal: i32) -> Result<Current<'_>> {
-        let mut here =
-            Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 };
+        let mut here = self.unchanged(ordinal);
         self.push(&mut here, cuda::primary(self, ordinal)?)?;
         Ok(here)
     }
@@ -198,15 +197,10 @@ impl Driver {
         }
     }
 
-    /// The ordinal of the current device.
-    fn find(&self, here: &mut Current, handle: i32) -> Result<()> {
-        for ordinal in 0..self.count()? {
-            if self.handle(ordinal)? == handle {
-                here.ordinal = ordinal;
-                return self.keep(here);
-            }
-        }
-        Err(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))
+    /// The ordinal of a device of CUDA's.
+    fn of_handle(&self, handle: i32) -> Result<i32> {
+        let own = |ordinal: &i32| self.handle(*ordinal).is_ok_and(|its| its == handle);
+        (0..self.count()?).find(own).ok_or(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))
     }
 
     fn push(&self, here: &mut Current, context: Ptr) -> Result<()> {
@@ -277,8 +271,7 @@ impl Driver {
     /// Makes the context or device of another thread current on this one.
     pub fn enter_beside(&self, there: &Current) -> Result<Current<'_>> {
         let Current { ordinal, context, .. } = *there;
-        let mut here =
-            Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 };
+        let mut here = self.unchanged(ordinal);
         match self.vendor() {
             Vendor::Cuda => self.push(&mut here, context)?,
             Vendor::Rocm => self.enter_device(&mut here, Some(ordinal), null_mut())?,

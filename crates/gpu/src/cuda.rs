@@ -85,21 +85,40 @@ pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
     Ok(primary(driver, ordinal)? == context)
 }
 
+/// An attribute of memory; `None`: it is unknown to the driver, or has none.
+///
+/// # Safety
+/// `T` has the attribute's size.
+unsafe fn attribute<T>(
+    driver: &Driver,
+    which: i32,
+    data: *const c_void,
+    mut value: T,
+) -> Result<Option<T>> {
+    // SAFETY: an output pointer of the attribute's size.
+    match unsafe { driver.cu_pointer((&raw mut value).cast(), which, data) } {
+        Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
+        answer => answer.map(|()| Some(value)),
+    }
+}
+
+/// An attribute that is an address or a handle.
+fn address(driver: &Driver, which: i32, data: *const c_void) -> Result<Option<Ptr>> {
+    // SAFETY: these attributes have the size of a pointer.
+    let found = unsafe { attribute(driver, which, data, null_mut())? };
+    Ok(found.filter(|found: &Ptr| !found.is_null()))
+}
+
 /// The kind and the device of memory; `None`: unknown to the driver.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
-    let (mut kind, mut managed, mut ordinal) = (0u32, 0u32, 0i32);
-    // SAFETY: output pointers of each attribute's size; IS_MANAGED's is a bool or an int.
-    unsafe {
-        match driver.cu_pointer((&raw mut kind).cast(), MEMORY_TYPE, data) {
-            Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
-            answer => answer?,
-        }
-        driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
-        driver.cu_pointer((&raw mut managed).cast(), IS_MANAGED, data)?;
-    }
+    // SAFETY: numbers of 32 bits; IS_MANAGED is a bool or an int.
+    let number = |which| unsafe { attribute(driver, which, data, 0u32) };
+    let Some(kind) = number(MEMORY_TYPE)? else { return Ok(None) };
+    let Some(ordinal) = ordinal(driver, data)? else { return Ok(None) };
+    let managed = number(IS_MANAGED)?;
     // The reported kind of managed memory is host or device, independent of its location.
     let memory = match kind {
-        _ if managed != 0 => Memory::Managed,
+        _ if managed.is_some_and(|managed| managed != 0) => Memory::Managed,
         MEMORY_HOST => Memory::Pinned,
         _ => Memory::Device,
     };
@@ -108,36 +127,21 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
 
 /// The device of memory, by one query; `None`: unknown to the driver.
 pub fn ordinal(driver: &Driver, data: *const c_void) -> Result<Option<i32>> {
-    let mut ordinal = -1i32;
-    // SAFETY: a valid pointer to an int.
-    match unsafe { driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data) } {
-        Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
-        answer => answer.map(|()| Some(ordinal)),
-    }
+    // SAFETY: the attribute is an int.
+    unsafe { attribute(driver, DEVICE_ORDINAL, data, -1i32) }
 }
 
 /// The address by which kernels of the current context access memory; `None`: they cannot.
 pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
-    let mut seen: Ptr = null_mut();
-    // SAFETY: a valid pointer to an address.
-    match unsafe { driver.cu_pointer((&raw mut seen).cast(), DEVICE_POINTER, data) } {
-        Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
-        answer => answer.map(|()| (!seen.is_null()).then_some(seen.cast_const())),
-    }
+    Ok(address(driver, DEVICE_POINTER, data)?.map(Ptr::cast_const))
 }
 
 /// Where the allocation or registration of memory starts; `None`: unknown to the driver.
 pub fn range_start(driver: &Driver, data: *const c_void) -> Option<*const c_void> {
-    let mut start: Ptr = null_mut();
-    // SAFETY: a valid pointer to an address.
-    let known = unsafe { driver.cu_pointer((&raw mut start).cast(), RANGE_START, data) };
-    known.is_ok().then_some(start.cast_const())
+    address(driver, RANGE_START, data).ok().flatten().map(Ptr::cast_const)
 }
 
 /// Whether memory came from a pool; freeing it does not synchronize.
 pub fn pooled(driver: &Driver, data: *const c_void) -> bool {
-    let mut pool: Ptr = null_mut();
-    // SAFETY: a valid pointer to a handle.
-    let known = unsafe { driver.cu_pointer((&raw mut pool).cast(), MEMPOOL_HANDLE, data) };
-    known.is_ok() && !pool.is_null()
+    address(driver, MEMPOOL_HANDLE, data).is_ok_and(|pool| pool.is_some())
 }

@@ -6,7 +6,7 @@
 //! to compile: one thread loads them while the others wait, and a rejection is stored.
 
 use core::ffi::{CStr, c_char, c_void};
-use core::mem::transmute;
+use core::mem::{MaybeUninit, transmute};
 use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
@@ -44,10 +44,8 @@ pub struct Kept {
 impl Kept {
     /// The initial state.
     pub const fn new() -> Kept {
-        Kept {
-            symbols: [const { AtomicPtr::new(null_mut()) }; FUNCTIONS],
-            devices: [const { Device::new() }; DEVICES_MOST],
-        }
+        // SAFETY: all of it is atomics, for which zero is a value.
+        unsafe { MaybeUninit::zeroed().assume_init() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! AMD's run-time compiler.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
 use core::mem::transmute;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
 use super::driver::{Driver, find};
 use super::kernels::Family;
@@ -11,23 +11,6 @@ use super::rocm;
 use super::vendor::Ptr;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
-
-/// Object code for the current device.
-pub struct Code(NonNull<u8>);
-
-impl Code {
-    /// The image that the driver loads.
-    pub fn image(&self) -> *const c_void {
-        self.0.as_ptr().cast()
-    }
-}
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: it came from `platform::memory`.
-        unsafe { platform::give_back(self.0) }
-    }
-}
 
 const OUT_OF_MEMORY: i32 = 1; // HIPRTC_ERROR_OUT_OF_MEMORY
 
@@ -58,8 +41,8 @@ macro_rules! call {
     }};
 }
 
-/// Compiles a family of kernels for the current device.
-pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
+/// Compiles a family of kernels: object code for the current device.
+pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Text> {
     let inside = driver.library();
     // SAFETY: a NUL-terminated string; AMD's libraries are safe to load.
     let library = unsafe {
@@ -93,15 +76,14 @@ fn architecture(driver: &Driver) -> Result<[u8; 96]> {
     Ok(option)
 }
 
-fn translate(library: Library, program: Ptr, family: Family, gpu: &[u8; 96]) -> Result<Code> {
+fn translate(library: Library, program: Ptr, family: Family, gpu: &[u8; 96]) -> Result<Text> {
     // Versions of hiprtc differ in their default language version.
     let options = [c"-std=c++17".as_ptr(), family.option().as_ptr(), gpu.as_ptr().cast()];
     call!(library, c"hiprtcCompileProgram", program => Ptr,
         options.len() as i32 => i32, options.as_ptr() => *const *const c_char)?;
     let mut nbytes = 0usize;
     call!(library, c"hiprtcGetCodeSize", program => Ptr, &mut nbytes => *mut usize)?;
-    let memory = platform::memory(nbytes).ok_or(Error::new(DLRS_NOMEM))?;
-    let code = Code(memory);
-    call!(library, c"hiprtcGetCode", program => Ptr, memory.as_ptr() => *mut u8)?;
+    let mut code = Text::new(nbytes)?;
+    call!(library, c"hiprtcGetCode", program => Ptr, code.bytes().as_mut_ptr() => *mut u8)?;
     Ok(code)
 }

@@ -184,7 +184,7 @@ impl Driver {
                 }
                 Vendor::Rocm => {
                     let code = hiprtc::compile(self, &ROCM.text()?, family)?;
-                    self.module_load(&mut module, code.image())?;
+                    self.module_load(&mut module, code.as_ptr().cast())?;
                 }
             }
         }

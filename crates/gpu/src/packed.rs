@@ -43,7 +43,7 @@ pub struct Packed {
     pub nbytes: usize,
 }
 
-/// A decompressed text, freed when dropped.
+/// A decompressed text, or a compiler's output, freed when dropped.
 pub struct Text {
     memory: NonNull<u8>,
     nbytes: usize,
@@ -52,28 +52,30 @@ pub struct Text {
 impl Packed {
     /// The decompressed text.
     pub fn text(&self) -> Result<Text> {
-        let Some(memory) = platform::memory(self.nbytes) else {
-            return Err(Error::new(DLRS_NOMEM).value(self.nbytes as i64));
-        };
-        // SAFETY: fresh memory of that size, all of which is written before it is a slice.
-        let out = unsafe {
-            memory.write_bytes(0, self.nbytes);
-            core::slice::from_raw_parts_mut(memory.as_ptr(), self.nbytes)
-        };
-        unpack(self.bytes, out);
-        Ok(Text { memory, nbytes: self.nbytes })
+        let mut text = Text::new(self.nbytes)?;
+        unpack(self.bytes, text.bytes());
+        Ok(text)
     }
 }
 
 impl Text {
-    /// Its address; it ends with NUL.
+    /// Zeros.
+    pub fn new(nbytes: usize) -> Result<Text> {
+        let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
+        let memory = platform::memory(nbytes).ok_or(error)?;
+        // SAFETY: fresh memory of that size.
+        unsafe { memory.write_bytes(0, nbytes) };
+        Ok(Text { memory, nbytes })
+    }
+
+    /// Its address.
     pub fn as_ptr(&self) -> *const c_char {
         self.memory.as_ptr().cast()
     }
 
     /// Its bytes, NUL included.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: memory of that size, which this text owns.
+        // SAFETY: initialised memory of that size, which this text owns.
         unsafe { core::slice::from_raw_parts_mut(self.memory.as_ptr(), self.nbytes) }
     }
 }

@@ -1,7 +1,6 @@
 //! HIP only: a current device instead of contexts, and HIP's pointer attributes.
 
 use core::ffi::c_void;
-use core::ptr::null_mut;
 
 use super::codes::INVALID_VALUE;
 use super::driver::Driver;
@@ -40,25 +39,16 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
 pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
     Ok(attributes(driver, data)?.and_then(|(memory, it)| match memory {
         _ if it.device < 0 => None,
-        Memory::Pinned if it.device_pointer.is_null() => None,
-        Memory::Pinned if !it.host_pointer.is_null() => {
-            let apart = it.device_pointer.addr().wrapping_sub(it.host_pointer.addr());
-            Some(data.wrapping_byte_add(apart))
-        }
+        Memory::Pinned => it.device_pointer.map(|there| {
+            let here = it.host_pointer.unwrap_or(there);
+            data.wrapping_byte_add(there.addr().get().wrapping_sub(here.addr().get()))
+        }),
         _ => Some(data),
     }))
 }
 
 fn attributes(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, Attributes)>> {
-    let mut it = Attributes {
-        kind: -1,
-        device: -1,
-        device_pointer: null_mut(),
-        host_pointer: null_mut(),
-        is_managed: 0,
-        flags: 0,
-        room: [0; 8],
-    };
+    let mut it = Attributes { kind: -1, device: -1, ..Attributes::default() };
     // SAFETY: an output struct that is large enough.
     match unsafe { driver.hip_pointer(&mut it, data) } {
         Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),

@@ -42,7 +42,7 @@ impl Driver {
     /// Both sides of each stay allocated until the stream has completed the work; no destination
     /// shares memory with another one's sides.
     unsafe fn dense_all(&self, runs: &Runs, stream: Ptr) -> Result<()> {
-        let (mut attributes, first, mut failed) = (CopyAttributes::IN_ORDER, 0, 0);
+        let (mut attributes, first, mut failed) = (CopyAttributes::in_order(), 0, 0);
         let (dst, src, nbytes) = (runs.dst.as_ptr(), runs.src.as_ptr(), runs.nbytes.as_ptr());
         let n = runs.nbytes.len();
         // SAFETY: arrays of `n`, and one set of attributes, from the first copy on; all sides stay

@@ -80,10 +80,8 @@ impl Buffer {
 
     /// Takes a stored buffer.
     fn kept(device: &Device) -> Option<Buffer> {
-        let memory = device
-            .stages
-            .iter()
-            .find_map(|stage| NonNull::new(stage.0.swap(null_mut(), AcqRel)))?;
+        let mut stages = device.stages.iter();
+        let memory = stages.find_map(|stage| NonNull::new(stage.swap(null_mut(), AcqRel)))?;
         // SAFETY: `put_away` wrote it, and this call owns the buffer now.
         let Tail { event, lost } = unsafe { Buffer::tail(memory.as_ptr()).read_unaligned() };
         Some(Buffer { memory, event, pending: true, lost })
@@ -129,7 +127,7 @@ impl Buffer {
             Buffer::tail(memory).write_unaligned(tail);
         }
         let mut free = keeper.iter().flat_map(|device| &device.stages);
-        if free.any(|stage| stage.0.compare_exchange(null_mut(), memory, AcqRel, Relaxed).is_ok()) {
+        if free.any(|stage| stage.compare_exchange(null_mut(), memory, AcqRel, Relaxed).is_ok()) {
             return;
         }
         if self.wait(driver).is_ok() {

@@ -28,23 +28,8 @@ pub struct Device {
     pub(super) modules: [Module; FAMILIES],
     /// Its kernels.
     pub(super) kernels: [Kernel; KERNELS_MOST],
-    /// Unused pinned staging buffers.
-    pub(super) stages: [Stage; STAGES],
-}
-
-impl Device {
-    /// Nothing known.
-    pub const fn new() -> Device {
-        Device {
-            handle: AtomicI32::new(0),
-            context: AtomicPtr::new(null_mut()),
-            asked: AtomicPtr::new(null_mut()),
-            shares_managed: AtomicI32::new(0),
-            modules: [const { Module::new() }; FAMILIES],
-            kernels: [const { Kernel::new() }; KERNELS_MOST],
-            stages: [const { Stage::new() }; STAGES],
-        }
-    }
+    /// Unused pinned staging buffers, or NULL.
+    pub(super) stages: [AtomicPtr<c_void>; STAGES],
 }
 
 /// A kernel of a device: its name, and the driver's handle after its first use.
@@ -54,12 +39,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// No kernel yet.
-    pub const fn new() -> Kernel {
-        let function = AtomicPtr::new(null_mut());
-        Kernel { name: AtomicPtr::new(null_mut()), function }
-    }
-
     /// Whether this is the slot of a kernel; a free slot is claimed for it.
     pub fn is(&self, name: &'static CStr) -> bool {
         let mine = name.as_ptr().cast_mut();
@@ -67,16 +46,6 @@ impl Kernel {
             Ok(_) => true,
             Err(other) => core::ptr::eq(other, mine),
         }
-    }
-}
-
-/// An unused buffer, or NULL.
-pub struct Stage(pub(super) AtomicPtr<c_void>);
-
-impl Stage {
-    /// No buffer yet.
-    pub const fn new() -> Stage {
-        Stage(AtomicPtr::new(null_mut()))
     }
 }
 
@@ -91,11 +60,6 @@ pub struct Module {
 const REFUSED: usize = 1;
 
 impl Module {
-    /// Not loaded yet.
-    pub const fn new() -> Module {
-        Module { handle: AtomicPtr::new(null_mut()), refusal: AtomicI32::new(0) }
-    }
-
     /// The stored result.
     pub fn found(&self) -> Option<Result<Ptr>> {
         let handle = self.handle.load(Acquire);

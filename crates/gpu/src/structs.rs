@@ -2,29 +2,37 @@
 #![forbid(unsafe_code)]
 
 use core::ffi::c_void;
-use core::ptr::null_mut;
+use core::ptr::NonNull;
 
 use super::vendor::{Pitched, Ptr};
+
+/// A pointer parameter, in structs that are 0 but for what is said.
+type Handle = Option<NonNull<c_void>>;
+
+fn handle<T>(address: *const T) -> Handle {
+    NonNull::new(address.cast_mut().cast())
+}
 
 const MEMORY_DEVICE: u32 = 2; // CU_MEMORYTYPE_DEVICE
 const MEMORY_UNIFIED: u32 = 4; // CU_MEMORYTYPE_UNIFIED
 
 /// CUDA_MEMCPY2D.
 #[repr(C)]
+#[derive(Default)]
 pub struct Copy2d {
     src_x: usize,
     src_y: usize,
     src_type: u32,
-    src_host: *const c_void,
-    src_device: *const c_void,
-    src_array: Ptr,
+    src_host: Handle,
+    src_device: Handle,
+    src_array: Handle,
     src_pitch: usize,
     dst_x: usize,
     dst_y: usize,
     dst_type: u32,
-    dst_host: Ptr,
-    dst_device: Ptr,
-    dst_array: Ptr,
+    dst_host: Handle,
+    dst_device: Handle,
+    dst_array: Handle,
     dst_pitch: usize,
     width: usize,
     height: usize,
@@ -33,38 +41,32 @@ pub struct Copy2d {
 impl From<&Pitched> for Copy2d {
     fn from(copy: &Pitched) -> Copy2d {
         Copy2d {
-            src_x: 0,
-            src_y: 0,
             src_type: MEMORY_UNIFIED,
-            src_host: null_mut(),
-            src_device: copy.src.cast(),
-            src_array: null_mut(),
+            src_device: handle(copy.src),
             src_pitch: copy.src_pitch,
-            dst_x: 0,
-            dst_y: 0,
             dst_type: MEMORY_UNIFIED,
-            dst_host: null_mut(),
-            dst_device: copy.dst.cast(),
-            dst_array: null_mut(),
+            dst_device: handle(copy.dst),
             dst_pitch: copy.dst_pitch,
             width: copy.width,
             height: copy.height,
+            ..Copy2d::default()
         }
     }
 }
 
 /// CUDA_MEMCPY3D_PEER.
 #[repr(C)]
+#[derive(Default)]
 pub struct Copy3dPeer {
     src_x: usize,
     src_y: usize,
     src_z: usize,
     src_lod: usize,
     src_type: u32,
-    src_host: *const c_void,
-    src_device: *const c_void,
-    src_array: Ptr,
-    src_context: Ptr,
+    src_host: Handle,
+    src_device: Handle,
+    src_array: Handle,
+    src_context: Handle,
     src_pitch: usize,
     src_height: usize,
     dst_x: usize,
@@ -72,10 +74,10 @@ pub struct Copy3dPeer {
     dst_z: usize,
     dst_lod: usize,
     dst_type: u32,
-    dst_host: Ptr,
-    dst_device: Ptr,
-    dst_array: Ptr,
-    dst_context: Ptr,
+    dst_host: Handle,
+    dst_device: Handle,
+    dst_array: Handle,
+    dst_context: Handle,
     dst_pitch: usize,
     dst_height: usize,
     width: usize,
@@ -87,31 +89,20 @@ impl Copy3dPeer {
     /// Rows, from memory of one context to memory of another.
     pub fn new(copy: &Pitched, src_context: Ptr, dst_context: Ptr) -> Copy3dPeer {
         Copy3dPeer {
-            src_x: 0,
-            src_y: 0,
-            src_z: 0,
-            src_lod: 0,
             src_type: MEMORY_DEVICE,
-            src_host: null_mut(),
-            src_device: copy.src.cast(),
-            src_array: null_mut(),
-            src_context,
+            src_device: handle(copy.src),
+            src_context: handle(src_context),
             src_pitch: copy.src_pitch,
             src_height: copy.height,
-            dst_x: 0,
-            dst_y: 0,
-            dst_z: 0,
-            dst_lod: 0,
             dst_type: MEMORY_DEVICE,
-            dst_host: null_mut(),
-            dst_device: copy.dst.cast(),
-            dst_array: null_mut(),
-            dst_context,
+            dst_device: handle(copy.dst),
+            dst_context: handle(dst_context),
             dst_pitch: copy.dst_pitch,
             dst_height: copy.height,
             width: copy.width,
             height: copy.height,
             depth: 1,
+            ..Copy3dPeer::default()
         }
     }
 }
@@ -120,15 +111,15 @@ const ORDER_STREAM: i32 = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
 
 /// CUmemLocation, here of no kind.
 #[repr(C)]
+#[derive(Default)]
 struct Location {
     kind: i32,
     id: i32,
 }
 
-const ANYWHERE: Location = Location { kind: 0, id: 0 };
-
 /// CUmemcpyAttributes.
 #[repr(C)]
+#[derive(Default)]
 pub struct CopyAttributes {
     order: i32,
     src_hint: Location,
@@ -138,17 +129,19 @@ pub struct CopyAttributes {
 
 impl CopyAttributes {
     /// Sources, as destinations always, are accessed in the order of the stream.
-    pub const IN_ORDER: CopyAttributes =
-        CopyAttributes { order: ORDER_STREAM, src_hint: ANYWHERE, dst_hint: ANYWHERE, flags: 0 };
+    pub fn in_order() -> CopyAttributes {
+        CopyAttributes { order: ORDER_STREAM, ..CopyAttributes::default() }
+    }
 }
 
 /// hipPointerAttribute_t, with room for fields of later versions.
 #[repr(C)]
+#[derive(Default)]
 pub struct Attributes {
     pub(super) kind: i32,
     pub(super) device: i32,
-    pub(super) device_pointer: *mut c_void,
-    pub(super) host_pointer: *mut c_void,
+    pub(super) device_pointer: Handle,
+    pub(super) host_pointer: Handle,
     pub(super) is_managed: i32,
     pub(super) flags: u32,
     pub(super) room: [u64; 8],
