@@ -538,6 +538,7 @@ static int point(size_t i, int way, int at) {
   status = calls[i].call();
   fake.fail_at = 0;
   if (memory) fake.fired = inject_disarm();
+  if (way == NOTHING || way == MISALIGNED) CHECK(!fake.fired || status != DLRS_OK);
   if (status != DLRS_OK) {
     CHECK(fake.fired && S.out == NULL && S.handle == NULL && S.in == &S.host.managed);
     if (way <= NO_STATUS) EQUAL(t_error.driver_code, 77);
