@@ -219,57 +219,6 @@ static void c11(void) {
   dlrs_release_legacy(legacy);
 }
 
-static void frees_context_only(DLManagedTensor *self) {
-  ++t_deleted;
-  free(self->manager_ctx);
-}
-
-static void frees_itself(DLManagedTensor *self) {
-  ++t_deleted;
-  free(self->manager_ctx);
-  free(self);
-}
-
-static void c13(void) {
-  t_tensor good;
-  DLManagedTensorVersioned *out;
-  DLManagedTensor *legacy, kept;
-  long deleted = t_deleted;
-  t_make(&good);
-  kept = good.legacy;
-  kept.manager_ctx = malloc(32);
-  kept.deleter = frees_context_only;
-  legacy = &kept;
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  dlrs_release(out);
-  EQUAL(t_deleted, deleted + 1);
-  legacy = (DLManagedTensor *)malloc(sizeof *legacy);
-  *legacy = good.legacy;
-  legacy->manager_ctx = malloc(32);
-  legacy->deleter = frees_itself;
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  dlrs_release(out);
-  EQUAL(t_deleted, deleted + 2);
-}
-
-static void c14(void) {
-  t_tensor good;
-  DLManagedTensorVersioned *out, *versioned;
-  DLManagedTensor *legacy, *legacy_out;
-  t_make(&good);
-  legacy = &good.legacy;
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  CHECK(legacy == NULL);
-  dlrs_release(out);
-  t_result(&out);
-  t_result(&legacy_out);
-  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  versioned = &good.managed;
-  WORKS(dlrs_to_legacy_take(&versioned, 0, &legacy, ERR));
-  dlrs_release_legacy(legacy);
-  REJECTS(NULL_ARG, 1, NONE, -1, dlrs_to_legacy_take(&versioned, 0, &legacy_out, ERR));
-}
-
 static void c16(void) {
   t_tensor good;
   DLManagedTensorVersioned *out, *versioned;
@@ -343,8 +292,6 @@ const c_row c_rows_c[] = {
     {"C10", "back and there again nothing has changed", c09},
     {"C11", "NULL strides become compact ones", c11},
     {"C12", "no dimensions have no arrays", c11},
-    {"C13", "a deleter may free its context, or the struct itself", c13},
-    {"C14", "what was taken is NULL, and refused the next time", c14},
     {"C16", "a conversion checks the struct level, an import that of its options", c16},
     {"C19", "a struct of the other kind is refused where its misread members are implausible", c19},
     {"C20", "data of a device is not read", c20},

@@ -2,11 +2,6 @@
 #include "catalogue.h"
 #include "random.h"
 
-static void fill(void *memory, size_t nbytes) {
-  unsigned char *bytes = (unsigned char *)memory;
-  while (nbytes-- > 0) *bytes++ = (unsigned char)below(256);
-}
-
 static void k01(void) {
   t_tensor good;
   DLManagedTensorVersioned *out;
@@ -127,7 +122,7 @@ static void k11_undecided(void) {
   int n, dim;
   memcpy(shape, twos, sizeof shape);
   options.flags = DLRS_COPY_ALLOW_OVERLAP;
-  fill(memory, nbytes);
+  draw_bytes(memory, nbytes);
   memcpy(expected, memory, nbytes);
   WORKS(dlrs_is_unique(&src, 0, &answer, ERR));
   EQUAL(answer, DLRS_YES);
@@ -180,7 +175,7 @@ static void k17(void) {
   DLTensor src = t_describe(memory + 2 * ITEM, t_dtype(kDLFloat, 64, 65535), 1, shape, strides);
   DLTensor dst = t_describe(memory + 3 * ITEM, t_dtype(kDLFloat, 64, 65535), 1, shape, NULL);
   int i;
-  fill(memory, 3 * ITEM);
+  draw_bytes(memory, 3 * ITEM);
   WORKS(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
   for (i = 0; i < 3; ++i) {
     CHECK(memcmp(memory + (3 + i) * ITEM, memory + (2 - i) * ITEM, ITEM) == 0);
@@ -230,19 +225,6 @@ static void k21(void) {
     EQUAL(((float *)tensor->data)[1], 2);
     dlrs_release(out);
   }
-}
-
-/* Elements that share memory in the source are apart in the copy. */
-static void k22(void) {
-  float values[8] = {0, 1, 2, 3, 4, 5, 6, 7}, *dense;
-  int64_t shape[2] = {3, 3}, strides[2] = {1, 1};
-  DLManagedTensorVersioned managed = t_managed(t_describe(values, F32, 2, shape, strides), 0), *out;
-  int i;
-  WORKS(dlrs_clone(&managed, CPU, NULL, &out, ERR));
-  dense = (float *)out->dl_tensor.data;
-  for (i = 0; i < 9; ++i) EQUAL(dense[i], i / 3 + i % 3);
-  EQUAL(out->dl_tensor.strides[0], 3);
-  dlrs_release(out);
 }
 
 static void k27(void) {
@@ -321,7 +303,6 @@ const c_row c_rows_k[] = {
     {"K17", "elements of 65535 lanes are copied", k17},
     {"K19", "packed is not copied to padded", k19},
     {"K21", "a copy is dense, aligned, writable and the caller's alone", k21},
-    {"K22", "elements that share memory in the source are apart in the copy", k22},
     {"K27", "without threads the caller's own does all the work", k27},
     {"K29", "handles are copied as raw bytes only", k29},
     {"K30", "devices without a backend are refused, and their data not read", k30},

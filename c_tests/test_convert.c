@@ -148,30 +148,11 @@ static void import_handle(void) {
   import_one(&good, &options, DLRS_OK, 0);
 }
 
-/* A tensor of the library that meets the request is returned itself. */
-static void own(void) {
-  int64_t shape[1] = {4};
-  DLManagedTensorVersioned *tensor, *in, *out;
-  DLManagedTensor *legacy;
-  long live;
-  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
-  in = tensor;
-  live = inject_live();
-  WORKS(dlrs_import_take(&in, NULL, &out, ERR));
-  CHECK(out == tensor && in == NULL);
-  WORKS(dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  CHECK(out == tensor);
-  EQUAL(inject_live(), live);
-  dlrs_release(out);
-}
-
 int main(void) {
   first_named();
   imports();
   import_refusals();
   import_loose();
   import_handle();
-  own();
   return t_close();
 }

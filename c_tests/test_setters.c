@@ -75,13 +75,6 @@ static DLManagedTensorVersioned *fresh(void) {
 }
 
 static void use_new(void) { dlrs_release(fresh()); }
-static void use_new_like(void) {
-  DLManagedTensorVersioned *tensor = fresh(), *like;
-  if (tensor && made(dlrs_tensor_new_like(&tensor->dl_tensor, NULL, &like, NULL))) {
-    dlrs_release(like);
-  }
-  dlrs_release(tensor);
-}
 static void use_clone(void) {
   DLManagedTensorVersioned *tensor = fresh(), *copy;
   if (tensor && made(dlrs_clone(tensor, where(), NULL, &copy, NULL))) dlrs_release(copy);
@@ -115,22 +108,11 @@ static void use_import(void) {
   if (tensor && made(dlrs_import_take(&tensor, &options, &taken, NULL))) tensor = taken;
   dlrs_release(tensor);
 }
-static void use_legacy(void) {
-  DLManagedTensorVersioned *tensor = fresh();
-  DLManagedTensor *legacy;
-  if (tensor && made(dlrs_to_legacy_take(&tensor, 0, &legacy, NULL))) dlrs_release_legacy(legacy);
-  dlrs_release(tensor);
-}
 static void use_copy(void) {
   DLManagedTensorVersioned *a = fresh(), *b = fresh();
   if (a && b) made(dlrs_copy(a, b, NULL, NULL));
   dlrs_release(a);
   dlrs_release(b);
-}
-static void use_release_after(void) {
-  DLManagedTensorVersioned *tensor = fresh();
-  if (tensor && dlrs_release_after_take(&tensor, CPU, NULL, NULL)) abort();
-  if (dlrs_release_drain(NULL, NULL)) abort();
 }
 /* Memory has no mark here: only the sum balances. */
 static void use_mem(void) {
@@ -150,14 +132,11 @@ typedef struct user {
 } user;
 static const user users[] = {
     {"new", use_new},
-    {"new_like", use_new_like},
     {"clone", use_clone},
     {"contiguous", use_contiguous},
     {"to_device", use_to_device},
     {"import_take", use_import},
-    {"to_legacy_take", use_legacy},
     {"copy", use_copy},
-    {"release_after_take", use_release_after},
     {"mem_alloc, mem_free", use_mem},
     {"device_count", use_driver},
 };
