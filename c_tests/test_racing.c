@@ -7,7 +7,7 @@
  * a second read of a member sees another value, in every run. (x86-64 Linux, without valgrind.)
  * Then, on any system, with a thread that writes the two in turn.
  *
- * tests/house.rs requires a row for every export here. */
+ * tests/house requires a row for every export here. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

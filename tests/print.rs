@@ -7,6 +7,10 @@ use dlpack_rs::print::{Description, Elements, PrintOptions, write_tensor, write_
 use dlpack_rs::{dtype, float_formats};
 use std::cell::Cell;
 
+#[path = "lib/random.rs"]
+mod random;
+use random::Random;
+
 /// Values in memory, each in whole bytes, lanes one after the other.
 fn print(bytes: &[u8], shape: &[i64], dtype: DLDataType, options: &PrintOptions) -> String {
     let item = usize::from(dtype.bits).div_ceil(8);
@@ -35,15 +39,6 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
-fn random(count: usize) -> impl Iterator<Item = u64> {
-    let mut state = 1u64;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        state ^ state >> 29
-    })
-    .take(count)
-}
-
 /// Each float dtype with its patterns: all of them up to 16 bits, else the edges of the fields and
 /// some at random.
 fn floats() -> Vec<(DLDataType, Vec<u64>)> {
@@ -60,11 +55,12 @@ fn patterns(dtype: DLDataType) -> Vec<u64> {
     }
     let format = float_formats::of(dtype.code, dtype.bits).unwrap();
     let (width, sign) = (format.mantissa_bits, 1u64 << (dtype.bits - 1));
+    let mut random = Random(1);
     let fractions = [0, 1, (1u64 << width) / 2 + 1, (1u64 << width) - 1];
     let edges = (0..1u64 << format.exponent_bits)
         .flat_map(|field| fractions.map(|fraction| field << width | fraction));
     edges
-        .chain(random(20_000))
+        .chain((0..20_000).map(|_| random.next()))
         .flat_map(|raw| [raw & (sign - 1), raw & (sign - 1) | sign])
         .collect()
 }
@@ -165,10 +161,9 @@ fn small_floats_decode_as_in_ml_dtypes() {
 
 #[test]
 fn large_floats_decode_as_in_rust() {
-    let mut state = 1u64;
+    let mut random = Random(1);
     for _ in 0..200_000 {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let bits = state ^ state >> 29;
+        let bits = random.next();
         let double = float_formats::decode(2, 64, bits);
         let single = float_formats::decode(2, 32, bits);
         let brain = float_formats::decode(4, 16, bits);

@@ -44,6 +44,13 @@ impl Layout {
         }
     }
 
+    /// The first bit of every element, the first of which is at byte `at`.
+    pub fn bits(&self, at: usize) -> Vec<usize> {
+        let mut bits = Vec::new();
+        self.each(|bit| bits.push((bit + 8 * at as i64) as usize));
+        bits
+    }
+
     /// Bytes used before the first element's start, and from there on.
     pub fn extent(&self) -> (usize, usize) {
         let (mut low, mut high) = (0, 0);

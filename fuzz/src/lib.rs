@@ -6,6 +6,9 @@
 pub mod call;
 pub mod layout;
 pub mod lent;
+#[cfg(test)]
+#[path = "../../tests/lib/random.rs"]
+mod random;
 pub mod reader;
 #[cfg(test)]
 mod replay;

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
+use crate::random::Random;
 use crate::targets;
 
 thread_local! {
@@ -58,17 +59,11 @@ fn input(line: &str) -> Vec<u8> {
     line.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// The n-th random input: short, of any bytes or of small ones (splitmix64).
+/// The n-th random input: short, of any bytes or of small ones.
 fn random(n: usize) -> Vec<u8> {
-    let mut state = n as u64;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    };
-    let (length, small) = (next() % 160, next() % 3 == 0);
-    (0..length).map(|_| next() as u8 >> if small { next() % 8 } else { 0 }).collect()
+    let mut random = Random(n as u64);
+    let (length, small) = (random.below(160), random.below(3) == 0);
+    (0..length).map(|_| random.next() as u8 >> if small { random.below(8) } else { 0 }).collect()
 }
 
 fn replay(target: &'static str, seeds: &str, run: fn(&[u8])) {

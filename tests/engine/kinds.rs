@@ -1,67 +1,14 @@
-//! Random layouts by the table of their kinds: both tensors dense in some order of the axes, but
-//! for gaps, strides of both signs and repeated elements.
+//! Random layouts of each kind that the engine treats in another way.
 use dlpack_rs::cpu::Parallel;
-use dlpack_rs::plan::{Dim, Item};
 
-use crate::model::{Case, Random, memory};
+use crate::kind::*;
+use crate::model::{Random, memory};
 use crate::{NEVER, ways};
 
-/// Extents to choose from.
-#[derive(Clone, Copy)]
-enum Extent {
-    /// Elements.
-    N(&'static [i64]),
-    /// As many cache lines of elements; sometimes one element more, or one less.
-    Lines(&'static [i64]),
-}
-use Extent::*;
-
-/// Gaps to choose from, bytes behind all elements of an axis: `ITEM` is an element, and a negative
-/// one makes the stride a multiple of as many bytes.
-type Gaps = &'static [i64];
-const ITEM: i64 = i64::MAX;
-const MOSTLY_NONE: Gaps = &[0, 0, 0, 0, ITEM, 64];
-
-#[derive(Clone, Copy)]
-struct Kind {
-    what: &'static str,
-    cases: usize,
-    /// Bytes of an element.
-    sizes: &'static [i64],
-    /// Of each axis, in the order of the source, outermost first.
-    extents: &'static [Extent],
-    /// The axes in the order of the destination, outermost first; random where there is none.
-    orders: &'static [&'static [usize]],
-    /// The innermost source stride, in elements.
-    steps: &'static [i64],
-    gaps: [Gaps; 2],
-    /// An axis of which the source has one element.
-    repeated: Option<usize>,
-    /// Streaming from this many bytes on.
-    streams: &'static [usize],
-    threads: usize,
-    /// Most bytes of all elements.
-    most: i64,
-}
-
-const POWERS: &[i64] = &[1, 2, 4, 8, 16];
 const ODD: &[i64] = &[3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15];
 const ALL: &[i64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 const FEW: Extent = N(&[1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 33]);
-const SIDE: Extent = N(&[3, 8, 16, 17, 24, 40, 41, 64, 70, 127, 128, 130, 200, 256, 260, 300, 520]);
-const BASE: Kind = Kind {
-    what: "two axes: every path of the tiles, at every alignment",
-    cases: 120,
-    sizes: &[1, 2, 4, 8, 16, 3, 12, 5, 6, 7],
-    extents: &[SIDE, SIDE],
-    orders: &[&[1, 0]],
-    steps: &[1],
-    gaps: [&[0, 0, 64, 1, ITEM, 7]; 2],
-    repeated: None,
-    streams: &[0, NEVER],
-    threads: 1,
-    most: 1 << 20,
-};
+const MOSTLY_NONE: Gaps = &[0, 0, 0, 0, ITEM, 64];
 
 const KINDS: &[Kind] = &[
     BASE,
@@ -261,6 +208,75 @@ const KINDS: &[Kind] = &[
         ..BASE
     },
     Kind {
+        what: "rows of every n-th element",
+        cases: 200,
+        sizes: &[1, 2, 3, 4, 6, 8, 12, 16, 32, 100],
+        extents: &[N(&[1, 2, 5]), N(&[1, 5, 33, 200, 1025])],
+        orders: &[&[0, 1]],
+        steps: &[1, 2, 3, 4, 5, 6, 7, 8, 9],
+        gaps: [&[0, ITEM], &[0, 0, 5]],
+        ..BASE
+    },
+    Kind {
+        what: "one element for whole rows, shorter than a cache line and longer, in and out of phase",
+        cases: 120,
+        sizes: &[1, 2, 3, 4, 8, 12, 16, 32, 64, 100, 1000],
+        extents: &[N(&[2]), N(&[1, 3, 4]), Lines(&[1, 2, 11, 16, 24, 80, 300])],
+        orders: &[&[0, 1, 2]],
+        gaps: [&[ITEM, 64], &[0, 0, 24, 8]],
+        repeated: Some(2),
+        ..BASE
+    },
+    Kind {
+        what: "transposes as large as the L2 cache and larger, in proportions of all kinds",
+        cases: 30,
+        sizes: POWERS,
+        extents: &[
+            N(&[60, 71, 320, 544, 701, 1030, 1301, 2048, 2560, 3301]),
+            N(&[700, 801, 1050, 2000, 2064, 3300, 5589, 11_200]),
+        ],
+        gaps: [&[0]; 2],
+        streams: &[NEVER],
+        most: 13 << 20,
+        ..BASE
+    },
+    Kind {
+        what: "packed elements whose rows begin at any bit: tiles, strips, blocks and remainders",
+        cases: 500,
+        sizes: &[4, 6],
+        bits: true,
+        extents: &[
+            N(&[2]),
+            N(&[31, 32, 63, 64, 65, 127, 128, 130, 200, 257, 300, 385, 448, 511, 572, 770, 903]),
+            N(&[17, 24, 29, 31, 32, 33, 40, 47, 64, 65, 90]),
+        ],
+        orders: &[&[0, 2, 1]],
+        gaps: [&[-8, 2, 4, 12, 24, 3], &[0, -512, 64, 4, 6, 5]],
+        ..BASE
+    },
+    Kind {
+        what: "packed elements in long rows of whole cache lines, whole bytes or neither",
+        cases: 24,
+        sizes: &[4, 4, 6],
+        bits: true,
+        extents: &[N(&[2]), N(&[70, 513, 640, 1023, 1180]), N(&[260, 400, 1024, 1170, 4130])],
+        orders: &[&[0, 2, 1]],
+        gaps: [&[-8, 0, 64, 4, 12, 508], &[0, -512, -8, 64, 4, 500]],
+        most: 8 << 20,
+        ..BASE
+    },
+    Kind {
+        what: "packed elements as large as the L2 cache and larger",
+        cases: 3,
+        sizes: &[4],
+        bits: true,
+        extents: &[N(&[2048, 2600, 2051]), N(&[4100, 3300])],
+        gaps: [&[-8, 12], &[0, 8, 4]],
+        streams: &[NEVER],
+        most: 40 << 20,
+        ..BASE
+    },
+    Kind {
         what: "streamed: short and long adjacent rows at any offset in a cache line",
         cases: 120,
         sizes: &[1, 1, 2, 2, 3, 4, 4, 5, 7, 8, 16],
@@ -310,56 +326,6 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-impl Kind {
-    fn case(&self, random: &mut Random, size: i64) -> Case {
-        let mut extents: Vec<i64> = self
-            .extents
-            .iter()
-            .map(|extent| match extent {
-                N(from) => random.one_of(from),
-                Lines(from) => {
-                    let line = (64 / size).max(1);
-                    let near = [0, 0, 1, 2, line - 1, -1];
-                    (random.one_of(from) * line + random.one_of(&near)).max(1)
-                }
-            })
-            .collect();
-        while extents.iter().product::<i64>() * size > self.most {
-            let most = extents.iter_mut().max().unwrap();
-            *most = *most / 2 + 1;
-        }
-        let mut order: Vec<usize> = (0..extents.len()).collect();
-        match self.orders {
-            [] => (1..order.len()).for_each(|last| {
-                order.swap(last, random.below(last as u64 + 1) as usize);
-            }),
-            orders => order = random.one_of(orders).to_vec(),
-        }
-        let mut dims: Vec<_> = extents.iter().map(|&n| Dim { n, src: 0, dst: 0 }).collect();
-        let beyond = |random: &mut Random, dense: i64, side: usize| match self.gaps[side] {
-            [0] => dense,
-            gaps => match random.one_of(gaps) {
-                ITEM => dense + size,
-                gap if gap < 0 => (dense - gap - 1) / -gap * -gap,
-                gap => dense + gap,
-            },
-        };
-        let (mut src, mut dst) = (size * random.one_of(self.steps), size);
-        for axis in (0..dims.len()).rev().filter(|&axis| Some(axis) != self.repeated) {
-            dims[axis].src = if random.below(6) == 0 { -src } else { src };
-            src = beyond(random, src * dims[axis].n, 0);
-        }
-        for &axis in order.iter().rev() {
-            dims[axis].dst = if random.below(12) == 0 { -dst } else { dst };
-            dst = beyond(random, dst * dims[axis].n, 1);
-        }
-        Case {
-            item: Item::Bytes(size as usize),
-            dims: order.iter().map(|&axis| dims[axis]).collect(),
-        }
-    }
-}
-
 #[test]
 fn every_kind_of_layout() {
     let memory = memory();
@@ -369,15 +335,10 @@ fn every_kind_of_layout() {
             for i in 0..if cfg!(miri) { 1 } else { kind.cases } {
                 let size = kind.sizes[i % kind.sizes.len()];
                 let case = kind.case(&mut random, size);
-                let src = case.extent(|dim| dim.src, 8 * size);
-                let dst = case.extent(|dim| dim.dst, 8 * size);
-                if (src.0 + src.1).max(dst.0 + dst.1) > 20 << 20 {
+                if case.bytes() > 20 << 20 {
                     continue;
                 }
-                // At a guard page, or at any offset in a cache line: mostly that of an element.
-                let phase = random.below(64) as i64 / size * size + random.one_of(&[0, 0, 0, 1]);
-                let offset = 1 + 4 * phase as u64;
-                let places = [random.next(), random.one_of(&[offset, offset, 0, 2])];
+                let places = Kind::places(&mut random, size);
                 let parallel = Parallel { threads: 1 + i % kind.threads, hook: None };
                 case.check_at(
                     places,

@@ -166,6 +166,14 @@ impl Case {
         ((-low + 7) / 8, (high + element + 7) / 8)
     }
 
+    /// Bytes of the larger side.
+    #[allow(dead_code)] // not all tests limit them
+    pub fn bytes(&self) -> i64 {
+        let (_, width, slot) = self.bits();
+        let bytes = |(low, high): (i64, i64)| low + high;
+        bytes(self.extent(|d| d.src, width)).max(bytes(self.extent(|d| d.dst, slot)))
+    }
+
     /// Bit offsets of every element on both sides.
     pub fn elements(&self, mut visit: impl FnMut(i64, i64)) {
         let unit = self.bits().0;
@@ -364,6 +372,22 @@ pub fn case(random: &mut Random, item: Item, most: i64) -> Case {
     };
     let dims = shape.iter().zip(src).zip(dst);
     Case { item, dims: dims.map(|((&n, src), dst)| Dim { n, src, dst }).collect() }
+}
+
+/// Elements of whole bytes: few, or sometimes more.
+pub fn case_of_bytes(random: &mut Random) -> Case {
+    let size =
+        random.one_of(&[1, 1, 2, 2, 3, 4, 4, 4, 6, 8, 8, 12, 16, 16, 20, 24, 32, 48, 100, 1000]);
+    let most = if random.below(8) == 0 { 30_000 } else { 2_000 } / (1 + size as i64 / 8);
+    case(random, Item::Bytes(size), most)
+}
+
+/// Packed elements, to as many bits or to more.
+pub fn case_of_bits(random: &mut Random) -> Case {
+    let width = random.one_of(&[1, 2, 3, 4, 4, 4, 5, 6, 6, 6, 7, 8, 9, 12, 24, 63, 100, 393]);
+    let padded = width.max(8usize).next_multiple_of(8);
+    let dst_slot = random.one_of(&[width, width, width, padded, padded, width + 1]);
+    case(random, Item::Bits { width, dst_slot }, 2_000)
 }
 
 pub fn memory() -> [Guarded; 2] {

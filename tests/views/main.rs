@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
 
 use dlpack_rs::abi::*;
-use dlpack_rs::capi::view::{dlrs_view_apply, dlrs_view_op::*, dlrs_view_step};
+use dlpack_rs::capi::view::{dlrs_view_apply, dlrs_view_step};
 use dlpack_rs::capi::{overlap::*, share::*, view_axes::*, view_index::*, view_shape::*, wrap::*};
 use dlpack_rs::dtype::slot_bits;
 use dlpack_rs::layout::Dims;
@@ -187,6 +187,26 @@ impl Given {
             17 => self.numbers[0] = random.one_of(&[0, 1, 2, 3]),
             _ => {}
         }
+        if self.kind == 4 {
+            self.numbers = [self.numbers[0].max(-9), self.numbers[1].clamp(-1, 9), 0];
+        }
+    }
+
+    /// As C gives it: a step ignores the members of others.
+    fn c_step(&self) -> dlrs_view_step {
+        dlrs_view_step {
+            struct_size: size_of::<dlrs_view_step>() as u32,
+            op: self.kind as i32,
+            axis: self.axis,
+            other_axis: self.other,
+            ndim: self.shape.len() as i32,
+            dtype: self.dtype,
+            start: self.numbers[0],
+            stop: self.numbers[1],
+            step: self.numbers[2],
+            shape: self.shape.as_ptr(),
+            strides: self.strides.as_ptr(),
+        }
     }
 
     fn step(&self) -> Step<'_> {
@@ -196,7 +216,7 @@ impl Given {
             1 => Step::AsStrided { shape, strides, offset: a },
             2 => Step::Slice { axis, start: a, stop: b, step: c },
             3 => Step::Select { axis, index: a },
-            4 => Step::Narrow { axis, start: a.max(-9), count: b.clamp(-1, 9) },
+            4 => Step::Narrow { axis, start: a, count: b },
             5 => Step::Flip { axis },
             6 => Step::Unfold { axis, window: a, step: c },
             7 => Step::Diagonal { axis_a: axis, axis_b: other, offset: a },
@@ -233,92 +253,6 @@ fn reshape(random: &mut Random, model: &Model) -> Vec<i64> {
         shape[place] = if random.once_in(9) { random.within(-2, 4) } else { -1 };
     }
     shape
-}
-
-fn c_step(step: &Step) -> dlrs_view_step {
-    let mut c = dlrs_view_step {
-        struct_size: size_of::<dlrs_view_step>() as u32,
-        op: 0,
-        axis: 0,
-        other_axis: 0,
-        ndim: 0,
-        dtype: dtype(0, 0, 0),
-        start: 0,
-        stop: 0,
-        step: 0,
-        shape: null_mut(),
-        strides: null_mut(),
-    };
-    let mut array = |shape: &[i64]| (c.shape, c.ndim) = (shape.as_ptr(), shape.len() as i32);
-    c.op = match *step {
-        Step::AsStrided { shape, strides, offset } => {
-            array(shape);
-            (c.strides, c.start) = (strides.as_ptr(), offset);
-            DLRS_VIEW_AS_STRIDED
-        }
-        Step::Slice { axis, start, stop, step } => {
-            (c.axis, c.start, c.stop, c.step) = (axis, start, stop, step);
-            DLRS_VIEW_SLICE
-        }
-        Step::Select { axis, index } => {
-            (c.axis, c.start) = (axis, index);
-            DLRS_VIEW_SELECT
-        }
-        Step::Narrow { axis, start, count } => {
-            (c.axis, c.start, c.stop) = (axis, start, count);
-            DLRS_VIEW_NARROW
-        }
-        Step::Flip { axis } => {
-            c.axis = axis;
-            DLRS_VIEW_FLIP
-        }
-        Step::Unfold { axis, window, step } => {
-            (c.axis, c.start, c.step) = (axis, window, step);
-            DLRS_VIEW_UNFOLD
-        }
-        Step::Diagonal { axis_a, axis_b, offset } => {
-            (c.axis, c.other_axis, c.start) = (axis_a, axis_b, offset);
-            DLRS_VIEW_DIAGONAL
-        }
-        Step::Permute { axes } => {
-            array(axes);
-            DLRS_VIEW_PERMUTE
-        }
-        Step::Transpose { axis_a, axis_b } => {
-            (c.axis, c.other_axis) = (axis_a, axis_b);
-            DLRS_VIEW_TRANSPOSE
-        }
-        Step::Squeeze { axis } => {
-            c.axis = axis;
-            DLRS_VIEW_SQUEEZE
-        }
-        Step::Unsqueeze { axis } => {
-            c.axis = axis;
-            DLRS_VIEW_UNSQUEEZE
-        }
-        Step::Reshape { shape } => {
-            array(shape);
-            DLRS_VIEW_RESHAPE
-        }
-        Step::Expand { shape } => {
-            array(shape);
-            DLRS_VIEW_EXPAND
-        }
-        Step::Bitcast { dtype } => {
-            c.dtype = dtype;
-            DLRS_VIEW_BITCAST
-        }
-        Step::Lanes { lanes } => {
-            c.start = lanes.into();
-            DLRS_VIEW_LANES
-        }
-        Step::ReadOnly => DLRS_VIEW_READ_ONLY,
-        Step::Normalize { what } => {
-            c.start = what.into();
-            DLRS_VIEW_NORMALIZE
-        }
-    } as i32;
-    c
 }
 
 fn named(base: Managed, step: &Step) -> Result<Managed, i32> {
@@ -457,7 +391,7 @@ fn chain(random: &mut Random, counts: &mut Counts) {
             }
             next
         });
-        steps.push(c_step(&step));
+        steps.push(given.c_step());
         fold |= matches!(step, Step::Normalize { what: 1 | 3 });
         told = format!("{step:?}");
         let Some(next) = next else {

@@ -1,5 +1,5 @@
-//! Compares every method of every vector of this machine with the vector in plain Rust, and that
-//! one with the trait's documentation.
+//! Compares every method of every vector of this machine with the vector in plain Rust, whose
+//! algorithms tests/engine compares with its oracle.
 use std::vec::Vec;
 
 use crate::portable::Emulated;
@@ -135,74 +135,6 @@ fn vectors_of_x86() {
 #[test]
 fn vectors_of_neon() {
     compare::<crate::neon::Neon, Emulated<16, 16>>("Neon");
-}
-
-/// Checks the trait's documentation byte by byte.
-fn as_said<V: Vector>() {
-    let mut random = Random(0x5eed);
-    let from = random.bytes().0;
-    let (lane, window) = (|i: usize| i % 16, V::WINDOW);
-    let all = |byte: &dyn Fn(usize) -> u8| (0..V::BYTES).map(byte).collect::<Vec<u8>>();
-    // SAFETY: no instructions are needed, and buffers have room.
-    unsafe {
-        let at = from.as_ptr();
-        let (a, b) = (V::load(at), V::load(at.add(64)));
-        assert_eq!(bytes(a, true), from[..V::BYTES]);
-        let index: Vec<u8> =
-            (0..64).map(|i| if i % 5 == 3 { 0x80 } else { (i * 7 % window) as u8 }).collect();
-        let permuted = all(&|i| match index[i] {
-            0x80 => 0,
-            at => from[i / window * window + at as usize],
-        });
-        assert_eq!(bytes(a.permute(V::load(index.as_ptr())), false), permuted);
-        let over = all(&|i| from[i + if index[i] >= 0x80 { 64 } else { 0 }]);
-        assert_eq!(bytes(a.over(b, V::load(index.as_ptr())), false), over);
-        let zipped = |size: usize, half: usize| {
-            all(&|i| {
-                let (element, byte) = (lane(i) / size, i % size);
-                from[element % 2 * 64 + i - lane(i) + half + element / 2 * size + byte]
-            })
-        };
-        for (size, zip) in [(1, a.zip::<1>(b)), (2, a.zip::<2>(b)), (4, a.zip::<4>(b))] {
-            assert_eq!(zip.map(|one| bytes(one, false)), [zipped(size, 0), zipped(size, 8)]);
-        }
-        assert_eq!(a.zip::<8>(b).map(|one| bytes(one, false)), [zipped(8, 0), zipped(8, 8)]);
-        let number = |from: &[u8], i: usize| {
-            u64::from_le_bytes(from[i / 8 * 8..i / 8 * 8 + 8].try_into().unwrap())
-        };
-        let up = all(&|i| (number(&from, i) << 13).to_le_bytes()[i % 8]);
-        assert_eq!(bytes(a.up(13), false), up);
-        let down = all(&|i| (number(&from, i) >> 13).to_le_bytes()[i % 8]);
-        assert_eq!(bytes(a.down(13), false), down);
-        let mixed = all(&|i| from[i] & from[i + 128] | from[i + 64] & !from[i + 128]);
-        assert_eq!(bytes(a.mixed(b, V::load(at.add(128))), false), mixed);
-        let mut stored = [0xa5; 160];
-        a.store_windows(stored.as_mut_ptr(), 12);
-        for (i, &byte) in stored.iter().enumerate() {
-            // The last window that includes this byte.
-            let mut places = (0..V::BYTES / window).rev();
-            let place = places.find(|w| (12 * w..12 * w + window).contains(&i));
-            assert_eq!(byte, place.map_or(0xa5, |w| from[w * window + i - 12 * w]), "{i}");
-        }
-        let lanes = |first: usize| all(&|i| from[first + 100 * (i / 16) + lane(i)]);
-        let rows = [0, 0, 100, 0, 200, 0, 300];
-        assert_eq!(bytes(V::load_lanes(at, rows.as_ptr(), 2), false), lanes(0));
-        let square = V::load_square(at, rows.as_ptr(), 2);
-        for (c, &one) in square[..V::BYTES / 16].iter().enumerate() {
-            assert_eq!(bytes(one, false), lanes(16 * c));
-        }
-        let offsets = [7, 700, 70, 300];
-        let windows = all(&|i| from[offsets[i / window] as usize + i % window]);
-        assert_eq!(bytes(V::load_windows(at, offsets.as_ptr()), false), windows);
-    }
-}
-
-#[test]
-fn vectors_in_plain_rust() {
-    as_said::<Emulated<16, 16>>();
-    as_said::<Emulated<32, 16>>();
-    as_said::<Emulated<64, 16>>();
-    as_said::<Emulated<64, 64>>();
 }
 
 #[test]

@@ -7,8 +7,8 @@ pub const LINE: usize = 64;
 ///
 /// # Safety
 /// The processor has the vector's instructions; the calling function should be compiled for them,
-/// or it is slow. Methods that take addresses state what they access. Only [`Vector::stream`] needs
-/// alignment. Defaults of multi-lane loads are for vectors of one lane.
+/// or it is slow. Methods that take addresses state what else they need. Only [`Vector::stream`]
+/// needs alignment. Defaults of multi-lane loads are for vectors of one lane.
 pub trait Vector: Copy {
     /// Size in bytes: 16, 32 or 64.
     const BYTES: usize;
@@ -79,41 +79,20 @@ pub trait Vector: Copy {
     unsafe fn stream(self, at: *mut u8);
     /// Interleaves the elements of `S` bytes of both: the low halves of all lanes, and the high
     /// halves.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn zip<const S: usize>(self, other: Self) -> [Self; 2];
     /// Byte `i` is byte `index[i]`, less than `WINDOW`, of its window, or 0 where the index is
     /// 0x80.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn permute(self, index: Self) -> Self;
     /// Byte `i` is byte `index[i]`, less than `2 * WINDOW`, of two windows, `self`'s and then
     /// `other`'s; any byte where the index has its top bit set.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn permute2(self, other: Self, index: Self) -> Self;
     /// Byte `i` is `under`'s where the top bit of `index[i]` is set, and else `self`'s.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn over(self, under: Self, index: Self) -> Self;
     /// Shifts each eight bytes, as a number of 64 bits, left by `bits` (less than 64).
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn up(self, bits: usize) -> Self;
     /// Shifts them right.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn down(self, bits: usize) -> Self;
     /// Bits of `self` where the mask's are set, else of `other`.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn mixed(self, other: Self, mask: Self) -> Self;
     /// Stores windows `apart` bytes apart, in order: later ones overwrite earlier ones.
     ///
@@ -138,13 +117,7 @@ pub trait Vector: Copy {
     }
     /// Prefetches a cache line, at any address, into L2. Not into L1: its sets hold 8 rows that are
     /// a power of two apart, and would evict the others.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn prefetch(at: *const u8);
     /// Prefetches a cache line into L1, for data that is read in order.
-    ///
-    /// # Safety
-    /// As for the trait.
     unsafe fn prefetch_near(at: *const u8);
 }

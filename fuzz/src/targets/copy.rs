@@ -28,9 +28,7 @@ impl Side {
 
     /// The first bit of every element in the memory.
     fn bits(&self) -> Vec<usize> {
-        let mut bits = Vec::new();
-        self.layout.each(|bit| bits.push((bit + 8 * self.at as i64) as usize));
-        bits
+        self.layout.bits(self.at)
     }
 }
 

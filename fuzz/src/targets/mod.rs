@@ -1,4 +1,4 @@
-//! The case and checks of each input: run by `fuzz_targets/` for libFuzzer, by `replay.rs` for
+//! The case and checks of each input: run by `src/bin/` for libFuzzer, by `replay.rs` for
 //! `cargo test`.
 
 pub mod cast;

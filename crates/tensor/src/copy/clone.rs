@@ -2,8 +2,9 @@
 
 use super::ends::{HOST, ready_of};
 use super::job::{Job, fill_transfer, finish, side};
+use super::one::{check_copyable, host_read, is_opaque, place};
 use super::options::{CopyPolicy, Options, PADDED, Streams};
-use super::pair::{Places, check_copyable, host_read, is_opaque, place};
+use super::pair::Places;
 use super::route;
 use crate::abi::*;
 use crate::backend::Transfer;

@@ -3,8 +3,9 @@
 use core::ptr::{NonNull, null_mut};
 
 use super::ends::{HOST, ready_of};
+use super::one::{bit_strides, check_copyable, is_handle, is_opaque};
 use super::options::{Options, Streams};
-use super::pair::*;
+use super::pair::{Pair, Places, check_distinct, check_shared, same_slots};
 use super::route;
 use super::stage::Scratch;
 use crate::backend::{Side, Transfer};

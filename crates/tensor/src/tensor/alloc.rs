@@ -202,15 +202,17 @@ fn new_on_device(request: &Request, nbytes: usize) -> Result<Versioned> {
         return Err(registry::unserved(device.device_type));
     };
     let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
-    let data = backend.alloc(device, nbytes, align_bytes, null_mut())?;
+    let data = backend.alloc(device, nbytes, align_bytes, null_mut())?.as_ptr();
     let context = plugged.map_or(null_mut(), |plugged| (&raw const *plugged).cast_mut().cast());
-    let data = data.as_ptr();
     let free = give_back_to_device;
-    let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
-    let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));
-    // SAFETY: what was just allocated, for the same values.
-    let give_back = |_: &Error| unsafe { free(context, data, nbytes, align_bytes, device) };
-    block::new(&spec).map(Block::versioned).inspect_err(give_back)
+    owned(request, Allocation { free, context, data, nbytes, align_bytes, device })
+}
+
+/// A tensor that owns memory just allocated, which is given back on error.
+fn owned(request: &Request, allocation: Allocation) -> Result<Versioned> {
+    let spec = spec(request, Data::At(allocation.data, 0), Owner::Allocator(allocation));
+    // SAFETY: just allocated, and without a block nobody uses it.
+    block::new(&spec).map(Block::versioned).inspect_err(|_| unsafe { allocation.give_back() })
 }
 
 /// `context` is the registered backend that allocated, or NULL for the library's own. A deleter
@@ -254,27 +256,24 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
         return Err(error);
     };
     let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
-    let context = allocator.context;
+    let (context, device) = (allocator.context, request.device);
     // SAFETY: `nbytes` is above 0, `align_bytes` a power of two, and `context` the allocator's own.
-    let data = unsafe { alloc(context, nbytes, align_bytes, request.device) };
+    let data = unsafe { alloc(context, nbytes, align_bytes, device) };
     if data.is_null() {
         return Err(Error::new(DLRS_NOMEM)
             .value_u64(nbytes)
             .detail("allocator returned no memory"));
     }
-    let device = request.device;
-    // SAFETY: gives back exactly what `alloc` returned.
-    let give_back = || unsafe { free(context, data, nbytes, align_bytes, device) };
+    let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
     let off = data as u64 & (align_bytes - 1);
     if off != 0 {
-        give_back();
+        // SAFETY: just allocated, and not used.
+        unsafe { allocation.give_back() };
         let off = off & off.wrapping_neg();
         let error = Error::new(DLRS_MISALIGNED).value_u64(off).limit_u64(align_bytes).of(NOBODY);
         return Err(error.detail("allocator returned memory that is not aligned as requested"));
     }
-    let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
-    let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));
-    block::new(&spec).map(Block::versioned).inspect_err(|_| give_back())
+    owned(request, allocation)
 }
 
 /// Allocators set for a device type. None: the library's own.

@@ -22,16 +22,8 @@ pub unsafe fn release_here(tensor: Versioned) {
         // SAFETY: a live block of ours, whose reference is released once, here.
         Some(block) => unsafe { block::drop_reference(block.as_ptr()) },
         // SAFETY: `tensor` is live and not used again: its reference is released once, here.
-        None => unsafe { release_other(tensor) },
+        None => unsafe { release(tensor) },
     }
-}
-
-/// # Safety
-/// As [`release`].
-#[inline(never)]
-unsafe fn release_other(tensor: Versioned) {
-    // SAFETY: `tensor` is live and not used again: its reference is released once, here.
-    unsafe { release(tensor) }
 }
 
 /// The block of one of our tensors; `DLRS_VERSION` or `DLRS_FOREIGN` for others.

@@ -3,9 +3,9 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
-use super::super::chain::{self, Rest};
-use super::{Block, Kept, Owner, of_legacy, of_versioned};
+use super::head::{Block, Kept, Owner, of_legacy, of_versioned};
 use crate::platform;
+use crate::tensor::chain::{self, Rest};
 use crate::tensor::{Legacy, Versioned};
 
 /// Prevents a tail call: a frame of the library then stays below the callback, and an exception
@@ -163,7 +163,7 @@ unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
             Owner::Block | Owner::Callback(None, _) => {}
             Owner::Callback(Some(free), context) => free(context),
             Owner::Object(kept) => (kept.free)(kept.object, kept.runtime),
-            Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),
+            Owner::Allocator(allocation) => allocation.give_back(),
             Owner::Versioned(base) => match of_versioned(base) {
                 Some(block) => return Some(block),
                 None => release(base),

@@ -2,9 +2,11 @@
 //! C calls, names, length of lines, code that depends on the target.
 
 use dlpack_rs::error::Status;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+mod circles;
+mod pointers;
 
 /// Headings of a doc comment, in their required order.
 const HEADINGS: &[&str] =
@@ -178,99 +180,6 @@ fn every_export_is_tried_with_a_struct_that_changes() {
     }
 }
 
-/// Law 5. What C passes is followed in `capi/arg` alone: no other file of the C interface reads or
-/// writes through a raw pointer, and no function hands a parameter to two constructors there.
-#[test]
-fn pointers_of_c_are_judged_once_and_followed_in_one_place() {
-    const FOLLOWS: &[&str] = &[
-        ".read()",
-        ".read_volatile(",
-        ".read_unaligned(",
-        ".write_volatile(",
-        ".write_unaligned(",
-        ".write_bytes(",
-        ".copy_from",
-        ".copy_to",
-        "from_raw_parts",
-        "from_ptr(",
-        "new_unchecked(",
-        "ptr::read",
-        "ptr::write",
-        "ptr::copy",
-    ];
-    let member = |rest: &str| {
-        let end = rest.split_once(')').map(|(_, tail)| tail.trim_start_matches(')'));
-        end.is_some_and(|tail| tail.starts_with('.'))
-    };
-    const JUDGES: &[&str] = &["live", "variable", "result", "buffer", "values", "Live::new"];
-    let (mut wrong, mut seen) = (Vec::new(), 0);
-    for file in sources(&root().join("src/capi")) {
-        let shown = file.strip_prefix(root()).unwrap().display().to_string();
-        if shown.starts_with("src/capi/arg") {
-            continue;
-        }
-        let text = fs::read_to_string(&file).unwrap();
-        for (number, line) in text.lines().enumerate() {
-            let code = line.split("//").next().unwrap();
-            let called = !code.starts_with("use ") && FOLLOWS.iter().any(|w| code.contains(w));
-            if called || code.split("(*").skip(1).any(member) {
-                wrong.push(format!("{shown}:{}: follows a pointer: {}", number + 1, line.trim()));
-            }
-        }
-        for function in text.split("\npub unsafe extern \"C\" fn ").skip(1) {
-            let (name, rest) = function.split_once('(').unwrap();
-            let (parameters, rest) = rest.split_once(')').unwrap();
-            let body = rest.split("\n}\n").next().unwrap();
-            for parameter in parameters.split(',').filter(|parameter| parameter.contains(": *")) {
-                let parameter = parameter.split(':').next().unwrap().trim();
-                let judged = |judge: &&str| {
-                    let ends = [",", ".", ")"].map(|end| format!("{judge}({parameter}{end}"));
-                    ends.iter().map(|call| body.matches(call).count()).sum::<usize>()
-                };
-                let count = JUDGES.iter().map(judged).sum::<usize>();
-                seen += count;
-                // A local of the same name is the judged one; `*name` would follow the pointer.
-                if count > 1 || body.contains(&format!(" *{parameter} = ")) {
-                    wrong.push(format!("{shown}: {name}: {parameter} is judged {count} times"));
-                }
-            }
-        }
-    }
-    assert!(seen > 100, "found {seen} only");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Law 5, below the C interface: `validate` reads the members of a tensor that may be foreign.
-/// These files look at one that is this library's, or that was checked before.
-#[test]
-fn members_of_tensors_are_read_where_they_are_checked() {
-    const KNOWN: &[&str] = &[
-        "crates/python/src/capsule.rs",
-        "crates/python/src/exchange.rs",
-        "crates/python/src/export.rs",
-        "crates/python/src/import.rs",
-        "crates/tensor/src/copy/clone.rs",
-        "crates/tensor/src/tensor/ready.rs",
-        "python/module/src/tensor.rs",
-    ];
-    let mut found = Vec::new();
-    for file in product() {
-        let shown = file.strip_prefix(root()).unwrap().display().to_string();
-        let text = fs::read_to_string(&file).unwrap();
-        let mut code = text.lines().map(|line| line.split("//").next().unwrap());
-        let reads = |line: &str| {
-            let whole = line.contains(").dl_tensor).read");
-            let member = line.contains(").dl_tensor.") && !line.contains("&raw mut");
-            whole || member || line.contains("(*tensor).")
-        };
-        if !shown.starts_with("crates/core/src/validate") && code.any(reads) {
-            found.push(shown);
-        }
-    }
-    found.sort();
-    assert_eq!(found, KNOWN, "reads members of a tensor");
-}
-
 #[test]
 fn lines_stay_short() {
     let mut wrong = Vec::new();
@@ -395,101 +304,6 @@ fn rows_of_the_catalogue_name_tests_that_are_there() {
         found += 1;
     }
     assert!(found > 20, "{found} rows");
-}
-
-/// The paths in a source, each with the number of modules inside it in which it stands.
-fn paths(source: &str) -> Vec<(usize, Vec<String>)> {
-    let code = source.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>();
-    let code = code.join(" ");
-    let code = code.split("#[cfg(test)] mod tests {").next().unwrap();
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let apart = |c: char| if word(c) { c.to_string() } else { format!(" {c} ") };
-    let (mut found, mut path, mut colons, mut before) = (Vec::new(), Vec::new(), 0, ["", ""]);
-    let mut open = vec![(false, Vec::<String>::new())]; // braces: of a module; the path before them
-    for token in code.chars().map(apart).collect::<String>().split_whitespace() {
-        let (base, joined) = (open.last().unwrap().1.clone(), colons == 2);
-        colons = if token == ":" { colons + 1 } else { 0 };
-        if token != ":" && !joined || token == "}" {
-            let within = open.iter().filter(|brace| brace.0).count();
-            found.push((within, std::mem::take(&mut path)));
-        }
-        match token {
-            ":" => {}
-            "{" => open.push((before.contains(&"mod"), std::mem::take(&mut path))),
-            "}" => open.truncate(open.len().saturating_sub(1).max(1)),
-            "self" if !joined && !base.is_empty() => path = base,
-            _ if joined => path.push(token.to_owned()),
-            _ if token.starts_with(word) => path = [base, vec![token.to_owned()]].concat(),
-            _ => {}
-        }
-        before = [before[1], token];
-    }
-    found
-}
-
-/// A reader can take the files of a crate one after the other: of three or more, not each can be
-/// reached from each by the paths in them. What another crate gives is not counted.
-#[test]
-fn no_circle_of_more_than_two_files() {
-    let (mut wrong, mut seen) = (BTreeSet::new(), 0);
-    for folder in crates() {
-        let files: BTreeMap<String, Vec<(usize, Vec<String>)>> = sources(&folder)
-            .iter()
-            .map(|file| {
-                let module = file.strip_prefix(&folder).unwrap().with_extension("");
-                let names = module.iter().map(|name| name.to_str().unwrap());
-                let names = names.filter(|name| !["lib", "main", "mod"].contains(name));
-                let names = ["crate"].into_iter().chain(names).collect::<Vec<_>>();
-                (names.join("::"), paths(&fs::read_to_string(file).unwrap()))
-            })
-            .collect();
-        let lib = fs::read_to_string(folder.join("lib.rs")).unwrap();
-        let given = |name: &str| {
-            let child = |path: &[String]| files.contains_key(&format!("crate::{}", path[0]));
-            name.starts_with(char::is_uppercase)
-                || ["fn", "macro_rules!"].iter().any(|kind| lib.contains(&format!("{kind} {name}")))
-                || files["crate"]
-                    .iter()
-                    .any(|(_, path)| path.last().is_some_and(|last| last == name) && child(path))
-        };
-        let named = |from: &str, within: usize, path: &[String]| {
-            let up = path.iter().take_while(|name| *name == "super").count();
-            let own = usize::from(path[0] == "crate" || path[0] == "self").max(up);
-            let mut at = if path[0] == "crate" { "crate" } else { from }.to_owned();
-            for _ in within..up {
-                at.truncate(at.rfind("::").unwrap_or(at.len()));
-            }
-            for name in &path[own..] {
-                match format!("{at}::{name}") {
-                    next if files.contains_key(&next) => at = next,
-                    _ if at == "crate" && !given(name) => return None,
-                    _ => break,
-                }
-            }
-            Some(at)
-        };
-        let mut reached: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for (file, paths) in &files {
-            let paths = paths.iter().filter(|(_, path)| path.len() > 1);
-            let uses = paths.filter_map(|(within, path)| named(file, *within, path));
-            reached.insert(file, uses.filter(|used| used != file).collect());
-        }
-        for between in files.keys() {
-            let further = reached[between.as_str()].clone();
-            let through = reached.values_mut().filter(|files| files.contains(between));
-            through.for_each(|files| files.extend(further.iter().cloned()));
-        }
-        for file in files.keys() {
-            let back = |other: &&String| reached[other.as_str()].contains(file);
-            let circle: Vec<_> = reached[file.as_str()].iter().filter(back).collect();
-            if circle.len() > 2 {
-                wrong.insert(format!("{}: {circle:?}", folder.display()));
-            }
-            seen += usize::from(circle.len() == 2);
-        }
-    }
-    assert!(seen > 10, "{seen} files in a circle of two: are paths read?");
-    assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
 /// Numbers of the product's sources that may only become better. `BLESS=1` writes a better one.
