@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import dlpack_rs  # noqa: E402
 from dlpack_conformance import LIBRARIES, Library  # noqa: E402
 from dlpack_conformance._libraries import Ours  # noqa: E402
-from dlpack_conformance._memory import newest  # noqa: E402
+from dlpack_conformance._exports import newest  # noqa: E402
 
 
 class System(Library):
