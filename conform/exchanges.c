@@ -173,6 +173,7 @@ JUDGE(X06, callable(k)) {
   if (status != 0) return kit_fail(k, "status %d", status);
   TRY(kit_readable(k, &m->t));
   if (kit_first(&m->t) != kit_first(m->e.tensor)) return kit_fail(k, "another address");
+  if (m->t.strides == NULL) return kit_fail(k, "strides are NULL");
   return kit_same(k, &m->t, 2, KIT_MATRIX, KIT_TWELVE);
 }
 

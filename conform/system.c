@@ -163,16 +163,3 @@ int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
   if (verdict->outcome == DLRS_CONFORM_FAIL && k.cause != NULL) explain(&k, index);
   return 0;
 }
-
-int32_t dlrs_conform_exchange_api(const DLPackExchangeAPI *api, void *object,
-                                  void (*drop)(void *object), uint32_t index,
-                                  dlrs_conform_verdict *verdict) {
-  dlrs_conform_subject subject;
-  if (api == NULL) return -1;
-  memset(&subject, 0, sizeof subject);
-  subject.struct_size = sizeof subject;
-  subject.exchange_api = api;
-  subject.object = object;
-  subject.object_drop = drop;
-  return dlrs_conform_check(&subject, index, verdict);
-}

@@ -147,20 +147,6 @@ int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
                            dlrs_conform_verdict *verdict);
 
 /**
- * Checks one rule of a C exchange API: dlrs_conform_check with a subject that has nothing else.
- *
- * \param api      The exchange API.
- * \param object   A tensor of its library, as in dlrs_conform_subject; NULL skips what needs one.
- * \param drop     Releases an object; NULL skips checks that make one.
- * \param index    The rule; others are skipped.
- * \param verdict  Receives the result.
- * \return As dlrs_conform_check.
- */
-int32_t dlrs_conform_exchange_api(const DLPackExchangeAPI *api, void *object,
-                                  void (*drop)(void *object), uint32_t index,
-                                  dlrs_conform_verdict *verdict);
-
-/**
  * The symbol that the runner loads from a shared library: `dlpack_rs-conform ./libmine.so`. The
  * library under test defines it.
  */

@@ -148,7 +148,6 @@ int main(void) {
   check(dlrs_conform_check(mini_subject(), 0, NULL) == -1, "no verdict", "", "");
   check(dlrs_conform_check(mini_subject(), dlrs_conform_count(), &verdict) == -1, "no rule", "",
         "");
-  check(dlrs_conform_exchange_api(NULL, NULL, NULL, 0, &verdict) == -1, "no table", "", "");
   check(dlrs_conform_judge(NULL, 0, 1, NULL, &verdict) == -1, "no getter", "", "");
   for (uint32_t i = 0; i < dlrs_conform_count(); i++) { /* an empty subject */
     dlrs_conform_subject nothing;
@@ -156,8 +155,11 @@ int main(void) {
     nothing.struct_size = sizeof nothing.struct_size;
     check(dlrs_conform_check(&nothing, i, &verdict) == 0 && verdict.outcome == DLRS_CONFORM_SKIP,
           "nothing to judge", dlrs_conform_rule_at(i)->id, verdict.text);
-    check(dlrs_conform_exchange_api(mini_subject()->exchange_api, mini_subject()->object,
-                                    mini_subject()->object_drop, i, &verdict) == 0 &&
+    nothing.struct_size = sizeof nothing;
+    nothing.exchange_api = mini_subject()->exchange_api;
+    nothing.object = mini_subject()->object;
+    nothing.object_drop = mini_subject()->object_drop;
+    check(dlrs_conform_check(&nothing, i, &verdict) == 0 &&
               verdict.outcome == (dlrs_conform_rule_at(i)->id[0] == 'X' ? DLRS_CONFORM_PASS
                                                                          : DLRS_CONFORM_SKIP),
           "the table alone", dlrs_conform_rule_at(i)->id, verdict.text);

@@ -29,9 +29,9 @@ from . import (  # noqa: F401  they register checks, in this order
     _exchanges,
 )
 from ._libraries import LIBRARIES, Library
-from ._memory import Tensor
 from ._model import CHECKS, SEVERITIES, Check, Verdict
-from ._run import Group, judge, judge_forked
+from ._run import judge, judge_forked
+from ._tensors import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["CHECKS", "Check", "LIBRARIES", "Library", "SEVERITIES", "Tensor", "Verdict",
-           "checks", "consumer_checks", "judge", "judge_forked", "main", "producer_checks"]
+           "checks", "judge", "judge_forked", "main"]
 
 
-def checks(library: type[Library] | Library, known: Known = (),
-           subjects: Iterable[str] = ("producer", "consumer", "both"), skips: Known = (),
+def checks(library: type[Library] | Library, known: Known = (), skips: Known = (),
            standard: str | None = None) -> Callable[..., None]:
     """A test for pytest with a parameter for each check. Known violations are expected to fail,
     and such a test that passes is reported as a failure; those of `skips` do not run."""
@@ -64,7 +63,8 @@ def checks(library: type[Library] | Library, known: Known = (),
                 raise ValueError(f"{what}: there is no check {name!r}")
         return found
 
-    fails, skipped, groups = reasons(known, "known"), reasons(skips, "skips"), {}
+    fails, skipped = reasons(known, "known"), reasons(skips, "skips")
+    instances: list[Library] = []
 
     def parameter(check: Check) -> Any:
         if check.id in skipped:
@@ -77,33 +77,18 @@ def checks(library: type[Library] | Library, known: Known = (),
 
     @pytest.mark.parametrize("check", [
         parameter(check) for check in CHECKS.values()
-        if check.subject in subjects and (standard is None or asked(check.text, standard))])
+        if standard is None or asked(check.text, standard)])
     def test(check: Check) -> None:
-        if os.getpid() not in groups:
-            groups.clear()
-            instance = library() if isinstance(library, type) else library
-            forks = hasattr(os, "fork") and instance.fork
-            groups[os.getpid()] = Group(instance).judge if forks else (
-                lambda check: judge(instance, check))
-        verdict = groups[os.getpid()](check)
+        if not instances:
+            instances.append(library() if isinstance(library, type) else library)
+        forks = hasattr(os, "fork") and instances[0].fork
+        verdict = (judge_forked if forks else judge)(instances[0], check)
         if verdict.outcome == "skip" or (verdict.violation and not verdict.counts):
             pytest.skip(f"{check.rule}: {verdict.text}")
         if verdict.violation:
             pytest.fail(f"{check.explain()}\n{verdict.outcome}: {verdict.text}", pytrace=False)
 
     return test
-
-
-def producer_checks(library: type[Library] | Library, known: Known = (),
-                    ) -> Callable[..., None]:
-    """`checks` of what the library exports."""
-    return checks(library, known, ("producer",))
-
-
-def consumer_checks(library: type[Library] | Library, known: Known = (),
-                    ) -> Callable[..., None]:
-    """`checks` of what the library imports."""
-    return checks(library, known, ("consumer", "both"))
 
 
 def main(arguments: list[str] | None = None) -> int:

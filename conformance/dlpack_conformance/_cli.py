@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import fnmatch
+import os
 import sys
+from contextlib import contextmanager, redirect_stdout
 
 from . import _cross, _report
 from ._libraries import LIBRARIES, find
@@ -82,16 +85,40 @@ def parser(program):
     forms.add_argument("--json", action="store_true", help="all verdicts, for programs")
     forms.add_argument("--junit", action="store_true", help="all verdicts, for CI: JUnit's XML")
     forms.add_argument("--markdown", action="store_true", help="all verdicts, as a table")
-    arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    arguments.add_argument("--worker", metavar="ID", help=argparse.SUPPRESS)
     return arguments
+
+
+def found(options):
+    """The library that is named; whatever its import raises, it cannot be judged."""
+    try:
+        return find(options.producer, options.consumer, options.namespace)
+    except Exception as error:
+        raise ImportError(f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _apart():
+    """What a library prints is not for those who read verdicts: it goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if hasattr(ctypes.pythonapi, "fflush"):
+            ctypes.pythonapi.fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def main(arguments: list[str] | None = None, program: str = "dlpack_conformance") -> int:
     """The exit status."""
     options = parser(program).parse_args(arguments)
+    _cross.SEED[0] = options.seed
     if options.worker:
-        _cross.SEED[0] = options.seed
-        work(lambda: find(options.producer, options.consumer, options.namespace))
+        work(lambda: found(options), CHECKS[options.worker])
         return 0
     try:
         if options.explain:
@@ -110,7 +137,8 @@ def main(arguments: list[str] | None = None, program: str = "dlpack_conformance"
         named = [options.producer, "--seed", str(options.seed),
                  *(["--from", options.consumer] if options.consumer else []),
                  *["--namespace"] * options.namespace]
-        report = run(named, checks, options.seconds)
+        with _apart():
+            report = run(found(options), named, checks, options.seconds)
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError) as error:
@@ -125,7 +153,7 @@ def main(arguments: list[str] | None = None, program: str = "dlpack_conformance"
     elif options.markdown:
         print(_report.markdown(report, known))
     else:
-        print(_report.text(report, known, _report.coloured(sys.stdout)))
+        print(_report.text(report, known))
     gone = _report.gone(report, known)
     for verdict in gone:
         print(f"{verdict.check.id} is known, and passes: take it out of {options.known}",

@@ -2,9 +2,9 @@
 
 import gc
 
-from ._memory import (FORMATS, NAMES, Handmade, freed_once, refused, right_or_refused, said, take,
-                      taken, telling, took)
-from ._model import Failed, Noted, Skipped, Unfreed, check, must
+from ._model import Noted, Unfreed, check, must, said
+from ._taking import freed_once, refused, right_or_refused, take, taken, took
+from ._tensors import Handmade
 
 VALUES = [float(i) for i in range(12)]
 ROWS = [VALUES[at:at + 4] for at in (0, 4, 8)]
@@ -98,8 +98,6 @@ def _(library):
     must(all(stream is None for stream in streams), f"passed {streams}")
 
 
-check("C09", "INFO", "device", "calls __dlpack_device__ before __dlpack__",
-      lambda library: requested(library)[0].asked_device > 0 or "it does not")
 wrong("C10", "MUST", "major", "major version 2 is refused, and the deleter is called once",
       version=(2, 0))
 right("C11", "SHOULD", "minor", "minor version 99 is taken: minor versions only add",
@@ -151,23 +149,6 @@ def _(library):
 
 check("C32", "MUST", "both-used", "what was taken from an aligned address can be computed with",
       lambda library: used(library, taken(library, Handmade())))
-
-
-@check("C33", "MUST", "dtype", "the 14 dtypes of the array API standard: right, or refused")
-def _(library):
-    missing = []
-    for code, bits in FORMATS:
-        numbers = telling(code, bits)
-        try:
-            right_or_refused(library, Handmade(numbers, (3,), dtype=(code, bits, 1)), numbers)
-        except (Noted, Skipped):
-            missing.append(NAMES[code, bits])
-        except Unfreed:
-            raise
-        except Failed as failure:
-            raise Failed(f"{NAMES[code, bits]}: {failure}") from None
-    if missing:
-        raise Noted("refuses " + " ".join(missing))
 
 
 wrong("C34", "SHOULD", "code", "an unknown dtype code is refused, and the tensor freed once",

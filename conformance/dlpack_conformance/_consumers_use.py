@@ -6,11 +6,12 @@ import sys
 import threading
 from math import prod
 
-from ._abi import MAX_VERSION
+from ._abi import IS_COPIED, MAX_VERSION, PADDED, capsule_name
 from ._consumers import VALUES, requested, right, wrong
-from ._memory import (IS_COPIED, PADDED, Handmade, capsule_name, freed_once, newest, refused,
-                      said, take, taken, threads, took)
-from ._model import Failed, Noted, Skipped, check, must, own
+from ._exports import newest
+from ._model import Failed, Noted, Skipped, check, must, own, said
+from ._taking import freed_once, refused, take, taken, threads, took
+from ._tensors import Handmade
 
 
 def raises(name, text, rule, /, **members):

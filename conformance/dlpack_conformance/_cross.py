@@ -9,9 +9,10 @@ import gc
 import random
 
 from ._abi import CPU, IS_COPIED, MAX_VERSION, PADDED, READ_ONLY
-from ._memory import (FORMATS, NAMES, OTHERS, Export, Handmade, Tensor, compact, decode, knows,
-                      newest, pack, said, same, telling)
-from ._model import STAGE, Skipped, check, own
+from ._exports import Export, knows, newest
+from ._model import STAGE, Skipped, Unfreed, check, findings, own, said
+from ._numbers import FORMATS, NAMES, OTHERS, compact, decode, pack, same, telling
+from ._tensors import Handmade, Tensor
 
 SEED = [0]
 ROUNDS = 3
@@ -23,7 +24,6 @@ PROTOCOLS = {"1.3": MAX_VERSION, "1.0": (1, 0), "legacy": None}
 # Shape, strides, and the first element, in memory of so many elements.
 LAYOUTS = {
     "compact": ((2, 3), (3, 1), 0, 6),
-    "an offset": ((2, 3), (3, 1), 0, 6),
     "a step": ((2, 2), (5, 2), 1, 9),
     "reversed": ((2, 3), (-3, -1), 5, 6),
     "broadcast": ((2, 3), (0, 1), 0, 3),
@@ -49,8 +49,10 @@ def places(shape, strides):
 
 
 def numbers(dtype, count):
-    base = telling(*dtype)
-    return [base[i % len(base)] for i in range(count)]
+    """What tells the dtype, then small numbers, so that no row is like another."""
+    if dtype[0] == 6:
+        return [bool(0xb45 >> i & 1) for i in range(count)]
+    return [*telling(*dtype), *range(2, 2 + count)][:count]
 
 
 def content(dtype, values):
@@ -69,7 +71,7 @@ def draws(axes, rest):
 
 def spelled(case):
     return ", ".join(str(name_of(value) if name == "dtype" else f"{name}={value}"
-                         if name in ("copy", "max_version", "dl_device") else value)
+                         if name in ("copy", "max_version", "dl_device", "byte_offset") else value)
                      for name, value in case.items())
 
 
@@ -94,30 +96,39 @@ class Crossed:
         return f"{spelled(case)}: {self.violations(library, case).get(name, '')}"
 
     def found(self, library):
-        """How many cases apply, and each property's first violation; once in a process."""
-        known = library.__dict__.setdefault("_crossed", {})
-        if (self.judge, SEED[0]) not in known:
-            found, tried = {}, 0
+        """Each property's first violation, or why no case applies; once in a process."""
+        known, key = findings(library), f"{id(self)} {SEED[0]}"
+        if key not in known:
+            found, tried, why = {}, 0, "no case applies"
             for case in draws(self.axes, self.rest):
                 try:
                     bad = self.violations(library, case)
-                except Skipped:
+                except Skipped as reason:
+                    why = str(reason)
                     continue
                 tried += 1
                 for name in bad.keys() - found.keys():
                     found[name] = self.simpler(library, name, case)
             STAGE[0]("")
-            known[self.judge, SEED[0]] = tried, found
-        return known[self.judge, SEED[0]]
+            known[key] = found if tried else why
+        return known[key]
 
     def check(self, name, severity, text, rule, *properties):
         def judge(library):
-            tried, found = self.found(library)
-            if not tried:
-                raise Skipped("no case applies")
+            found = self.found(library)
+            if isinstance(found, str):
+                raise Skipped(found)
+            if "freed" in properties and "freed" in found:
+                raise Unfreed(found["freed"], False)
             return next((found[one] for one in properties if one in found), None)
 
-        check(name, severity, text, f"crossed: {rule}", judge)
+        check(name, severity, text, f"crossed: {rule}" if self.plain else rule, judge)
+
+    def of(self, **fixed):
+        """The plainest case but for what is fixed: lists of values."""
+        only = {**{name: [value] for name, value in self.plain.items()}, **fixed}
+        return Crossed(self.judge, [(name, only[name]) for name, _ in self.axes],
+                       {name: only[name] for name in self.rest}, {})
 
 
 # ---- consumers
@@ -132,7 +143,7 @@ def handmade(case):
     values = numbers(dtype, count)
     producer = Handmade(
         values, shape, strides, (*dtype, 1), legacy=protocol is None,
-        version=protocol or MAX_VERSION, byte_offset=64 if case["layout"] == "an offset" else 0,
+        version=protocol or MAX_VERSION, byte_offset=case["byte_offset"],
         data="own" if count else None, origin=origin * size, keywords=KNOWN[case["producer"]])
     producer.needs_versioned = False
     first = producer.start + producer.tensor.byte_offset + origin * size
@@ -185,6 +196,7 @@ def taken_right(library, case, result, first, expected):
         return  # what cannot be read is not judged
     if not same(found, expected):
         yield "values", f"{found[:4]}, not {expected[:4]}"
+        return
     try:
         address = library.address(result)
     except Exception:
@@ -195,12 +207,15 @@ def taken_right(library, case, result, first, expected):
         yield "copy", "it was copied"
 
 
-CONSUMERS = {"copy": (None, True, False), "protocol": list(PROTOCOLS), "producer": list(KNOWN)}
-PLAIN = {"copy": None, "protocol": "1.3", "producer": "all keywords", "layout": "compact",
-         "dtype": (2, 32)}
+CONSUMERS = {"copy": (None, True, False), "protocol": list(PROTOCOLS), "producer": list(KNOWN),
+             "byte_offset": (0, 64)}
+PLAIN = {"copy": None, "protocol": "1.3", "producer": "all keywords", "byte_offset": 0,
+         "layout": "compact", "dtype": (2, 32)}
 
 
 CONSUMED = Crossed(take_case, (("dtype", DTYPES), ("layout", LAYOUTS)), CONSUMERS, PLAIN)
+CONSUMED.of(dtype=list(FORMATS)).check(
+    "C33", "MUST", "dtype", "the 14 dtypes of the array API standard: right, or refused", "values")
 CONSUMED.check("C80", "MUST", "from",
                "every dtype in every layout has the right values, or is refused", "values")
 CONSUMED.check("C81", "MUST", "owner-object", "the deleter runs once, taken or refused", "freed")
@@ -211,7 +226,7 @@ CONSUMED.check("C83", "SHOULD", "retry", "producers without some keywords are as
 
 # ---- producers
 
-# What a view of values in rows of 3 has.
+# What a view of values in rows of 4 has.
 VIEWS = {
     "the tensor": lambda rows: rows,
     "read-only": lambda rows: rows,
@@ -220,6 +235,7 @@ VIEWS = {
     "reversed": lambda rows: rows[::-1],
     "inner": lambda rows: [row[1:] for row in rows[1:]],
     "rows": lambda rows: rows[1:],
+    "broadcast": lambda rows: [rows, rows],
     "empty": lambda rows: [],
     "no dimensions": lambda rows: rows[0][0],
 }
@@ -231,10 +247,14 @@ def flat(nested):
     return [one for part in nested for one in flat(part)] if isinstance(nested, list) else [nested]
 
 
+def shape_of(nested):
+    return (len(nested), *shape_of(nested[0])) if isinstance(nested, list) else ()
+
+
 def viewed(library, case):
     """A tensor of the library, its shape and its elements."""
     dtype = (*case["dtype"], 1)
-    values = numbers(case["dtype"], 6)
+    values = numbers(case["dtype"], 12)
     with own(f"the library's own tensor or view ({case['view']})"):
         if case["view"] == "empty":
             return library.make(Tensor([], (0, 3), dtype=dtype)), (0, 3), []
@@ -243,11 +263,11 @@ def viewed(library, case):
         if case["view"] == "read-only" and library.make_read_only is None:
             raise Skipped("no read-only tensors")
         make = library.make_read_only if case["view"] == "read-only" else library.make
-        x = make(Tensor(values, (2, 3), dtype=dtype))
+        x = make(Tensor(values, dtype=dtype))
         if case["view"] not in ("the tensor", "read-only"):
             x = getattr(library, case["view"])(x)
-    rows = VIEWS[case["view"]]([values[:3], values[3:]])
-    return x, (len(rows), len(rows[0])), flat(rows)
+    rows = VIEWS[case["view"]]([values[:4], values[4:8], values[8:]])
+    return x, shape_of(rows), flat(rows)
 
 
 def keywords_of(case):
@@ -262,9 +282,10 @@ def export_case(library, case):
         kept = newest(x)
         plain = kept.dtype, kept.address, kept.flags
     except Exception:
-        raise Skipped("P41 and P51 judge it") from None
+        raise Skipped("P41 judges it") from None
     if plain[0] != (*case["dtype"], 1):
-        raise Skipped("P51 judges it")
+        yield "dtype", f"it is {plain[0]}"
+        return
     try:
         found = Export(x.__dlpack__(**keywords))
     except BufferError:
@@ -286,16 +307,18 @@ def export_case(library, case):
     if found.shape != shape or found.dtype != plain[0] or not same(
             decode(found.bytes(), found.dtype), decode(wanted, found.dtype)):
         yield "values", f"{found.values()[:4]} of {found.dtype} in {found.shape}"
+        return
     shared = found.address == plain[1]
     if wanted and case["copy"] is True and shared:
         yield "copy", "it shares the memory"
-    if wanted and case["copy"] is False and not shared and not plain[2] & IS_COPIED:
+    if wanted and case["copy"] is False and not shared and (
+            found.flags & IS_COPIED or not plain[2] & IS_COPIED):
         yield "copy", "it was copied"
     if found.versioned:
         if found.flags & ~(READ_ONLY | IS_COPIED | PADDED):
             yield "flags", f"flags is {found.flags:#x}"
         if wanted and case["copy"] is True and not found.flags & IS_COPIED:
-            yield "flags", "a copy without IS_COPIED"
+            yield "unflagged", "a copy without IS_COPIED"
         if wanted and shared and found.flags & IS_COPIED:
             yield "flags", "IS_COPIED, and it shares the memory"
         if wanted and shared and (found.flags ^ plain[2]) & READ_ONLY:
@@ -305,10 +328,33 @@ def export_case(library, case):
 PRODUCED = Crossed(export_case, (("dtype", DTYPES), ("view", VIEWS)), REQUESTS, {
     "dl_device": None, "copy": None, "max_version": MAX_VERSION, "view": "the tensor",
     "dtype": (2, 32)})
+PRODUCED.of(dtype=[dtype for dtype in FORMATS if dtype[0] != 6]).check(
+    "P51", "MUST", "dtype", "the 14 dtypes of the array API standard: code, bits and values",
+    "dtype", "values")
+PRODUCED.of(dtype=[(6, 8)]).check(
+    "P52", "MUST", "bool", "bool has code 6 and 8 bits", "dtype", "values")
+PRODUCED.of(dtype=[(0, 8), (2, 64), (5, 128)]).check(
+    "P63", "MUST", "strides", "strides count elements, not bytes, for every element size", "values")
+# Consumers decide by this flag whether they may write.
+PRODUCED.of(copy=[True]).check("P15", "MUST", "copied-flag", "copy=True sets IS_COPIED",
+                               "unflagged")
+PRODUCED.of(copy=[True]).check("P16", "MUST", "copy-true", "copy=True gives memory of its own",
+                               "copy")
+PRODUCED.of(copy=[False]).check(
+    "P18", "MUST", "copy-false", "copy=False shares memory, or raises BufferError", "copy")
+for name, text, rule, view in (
+        ("P45", "strides", "a transposed tensor: right, or refused", "transposed"),
+        ("P46", "strides", "every other column: right, or refused", "columns"),
+        ("P47", "strides", "negative strides: right, or refused", "reversed"),
+        ("P48", "byte_offset", "a slice of the middle: data + byte_offset is its first element",
+         "inner"),
+        ("P49", "strides", "a broadcast tensor (stride 0): right, or refused", "broadcast")):
+    PRODUCED.of(view=[view]).check(name, "MUST", text, rule, "values")
 PRODUCED.check("P80", "MUST", "exports",
                "every view of every dtype has the right shape, dtype and values", "values")
 PRODUCED.check("P81", "MUST", "version", "each request gets a struct that it can read", "protocol")
-PRODUCED.check("P82", "MUST", "copied-flag", "the flags say what the memory is", "flags")
+PRODUCED.check("P82", "MUST", "copied-flag", "the flags say what the memory is", "flags",
+               "unflagged")
 PRODUCED.check("P83", "MUST", "copy-true", "copy=True copies, copy=False never does", "copy")
 PRODUCED.check("P84", "SHOULD", "cannot", "what is refused is refused by BufferError", "refused")
 
@@ -341,8 +387,16 @@ def again_case(library, case):
 
 
 AGAIN = Crossed(again_case, (("dtype", DTYPES), ("layout", LAYOUTS)), {
-    **{key: CONSUMERS[key] for key in ("protocol", "producer")}, **REQUESTS},
+    **{key: CONSUMERS[key] for key in ("protocol", "producer", "byte_offset")}, **REQUESTS},
     {**PLAIN, "max_version": MAX_VERSION, "dl_device": None})
+AGAIN.of(layout=["transposed"]).check(
+    "R04", "MUST", "exports", "a re-export says shape, strides and dtype as they were", "dtype",
+    "values")
+AGAIN.of(byte_offset=[64]).check(
+    "R08", "MUST", "byte_offset",
+    "a re-export with byte_offset: the first element is where it was", "values")
+AGAIN.of(copy=[True]).check(
+    "R11", "MUST", "copy-true", "copy=True of an imported tensor is other memory", "copy")
 AGAIN.check("R80", "MUST", "exports", "a re-export has the right shape and values", "values")
 # A library that has no such dtype refuses it, or exports it as it was.
 AGAIN.check("R81", "MUST", "dtype", "a re-export has the dtype of what was taken", "dtype")

@@ -1,18 +1,17 @@
 """Checks of tensors on CUDA devices: streams, and copies between devices. They are skipped if
 the library has no such tensors, or the machine no driver."""
 
-from ._abi import MAX_VERSION
-from ._memory import IS_COPIED, Export, Tensor, compact, newest
+from ._abi import IS_COPIED
+from ._exports import export, newest
 from ._model import Skipped, check, must
+from ._numbers import compact
 from ._producers import VALUES, or_refused, raises, says
+from ._taking import Hidden
+from ._tensors import Tensor
 
 
 def made(library, number=0):
     return library.make_on(Tensor(), number)
-
-
-def export(x, **keywords):
-    return Export(x.__dlpack__(max_version=MAX_VERSION, **keywords))
 
 
 def copied(library, number=0, **keywords):
@@ -92,28 +91,18 @@ def _(library):
     must(found.strides == compact((3, 4)) and found.address, f"strides are {found.strides}")
 
 
-class _Asked:
-    """A CUDA tensor of the library; records the arguments of its requests."""
-
-    def __init__(self, library):
-        if library.take is None:
-            raise Skipped("the library is no consumer here")
-        self.x, self.streams = made(library), []
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
-
-    def __dlpack__(self, **keywords):
-        self.streams.append(keywords.get("stream"))
-        return self.x.__dlpack__(**keywords)
+def asked(library):
+    if library.take is None:
+        raise Skipped("the library is no consumer here")
+    return Hidden(made(library))
 
 
 @check("D11", "MUST", "stream-0", "a consumer passes a stream of its own, never 0, for CUDA")
 def _(library):
     """None and 1 are the default stream; -1 requests no synchronization."""
-    asked = _Asked(library)
-    result = or_refused(lambda: library.take(asked))
-    streams = asked.streams
+    x = asked(library)
+    result = or_refused(lambda: library.take(x))
+    streams = [keywords.get("stream") for keywords in x.asked]
     must(all(stream is None or (isinstance(stream, int) and (stream > 0 or stream == -1))
              for stream in streams), f"passed {streams}")
     on(newest(result), 2, 0)
@@ -121,5 +110,5 @@ def _(library):
 
 @check("D12", "SHOULD", "zero-copy", "a CUDA tensor that is taken shares its memory")
 def _(library):
-    asked = _Asked(library)
-    must(newest(library.take(asked)).address == newest(asked.x).address, "it was copied")
+    x = asked(library)
+    must(newest(library.take(x)).address == newest(x).address, "it was copied")

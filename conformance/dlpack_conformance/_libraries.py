@@ -6,19 +6,25 @@ import importlib
 import os
 import sys
 
-from ._memory import Tensor, newest
+from ._exports import newest
 from ._model import Skipped
+from ._tensors import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-def _newest(result):
+def _read(result, what):
+    """What an export of the result says. It is freed as a consumer frees it, so that a capsule that
+    would not free it is judged by the check of that alone."""
     if result is not None and not hasattr(result, "__dlpack__"):
         raise Skipped(f"{type(result).__name__} has no __dlpack__: a Library with values() "
                       "and address() can read it")
-    return newest(result)
+    found = newest(result)
+    said = what(found)
+    found.consume().free()
+    return said
 
 
 class Library:
@@ -47,11 +53,13 @@ class Library:
 
     def values(self, result: Any, /) -> list[Any]:
         """The elements in row-major order."""
-        return _newest(result).values()
+        values: list[Any] = _read(result, lambda found: found.values())
+        return values
 
     def address(self, result: Any, /) -> int:
         """Where the first element is."""
-        return _newest(result).address
+        address: int = _read(result, lambda found: found.address)
+        return address
 
     def writable(self, result: Any, /) -> bool:
         raise Skipped("the library does not say whether a tensor is writable")

@@ -46,12 +46,22 @@ class Noted(Exception):
     """The rule is satisfied, with a remark."""
 
 
+def said(error):
+    return f"{type(error).__name__}: {str(error)[:100]}"
+
+
 def must(condition: object, text: str) -> None:
     if not condition:
         raise Failed(text)
 
 
 STAGE = [lambda what: None]  # called with what runs beyond the rule, and with "" at its end
+
+
+def findings(library: Any) -> dict[str, Any]:
+    """What a check found out that others need, too: it is found once, by whichever process."""
+    found: dict[str, Any] = library.__dict__.setdefault("_known", {})
+    return found
 
 
 @contextmanager

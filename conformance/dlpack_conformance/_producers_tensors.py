@@ -4,11 +4,12 @@ import ctypes
 import gc
 import sys
 
-from ._abi import MAX_VERSION
-from ._memory import (FORMATS, IS_COPIED, NAMES, READ_ONLY, Export, Tensor, export, newest, said,
-                      same, telling, threads)
-from ._model import Misnamed, Noted, Skipped, check, must, own
+from ._abi import IS_COPIED, MAX_VERSION, READ_ONLY
+from ._exports import Export, export, newest
+from ._model import Misnamed, Skipped, check, must, own
 from ._producers import HOST, VALUES, legacy, made, or_refused, plain, raises, says
+from ._taking import threads
+from ._tensors import Tensor
 
 
 @check("P41", "MUST", "exports", "shape, dtype and values of a compact tensor")
@@ -37,65 +38,6 @@ def _(library):
     found = newest(library.make(Tensor([5.0], ())))
     must(found.ndim == 0, f"ndim is {found.ndim}")
     must(found.values() == [5.0], f"the value is {found.values()[0]}")
-
-
-def view(identifier, text, rule, name, *rows):
-    """A check of a view, which has to be right where it is not rejected."""
-    def judge(library):
-        x = made(library)
-        with own(f"the library's own view ({name})"):
-            x = getattr(library, name)(x)
-        found = or_refused(lambda: newest(x))
-        shape = (len(rows), len(rows[0])) if name != "broadcast" else (2, 3, 4)
-        must(found.shape == shape, f"shape is {found.shape}")
-        must(found.values() == [*map(float, sum(map(list, rows), []))],
-             f"the values are {found.values()[:6]}")
-
-    check(identifier, "MUST", text, rule, judge)
-
-
-view("P45", "strides", "a transposed tensor: right, or refused", "transposed",
-     *([j, 4 + j, 8 + j] for j in range(4)))
-view("P46", "strides", "every other column: right, or refused", "columns", [0, 2], [4, 6], [8, 10])
-view("P47", "strides", "negative strides: right, or refused", "reversed", *(
-    range(at, at + 4) for at in (8, 4, 0)))
-view("P48", "byte_offset", "a slice of the middle: data + byte_offset is its first element",
-     "inner", range(5, 8), range(9, 12))
-view("P49", "strides", "a broadcast tensor (stride 0): right, or refused", "broadcast",
-     range(12), range(12))
-
-
-@check("P51", "MUST", "dtype", "the 14 dtypes of the array API standard: code, bits and values")
-def _(library):
-    missing = []
-    for code, bits in FORMATS:
-        if code == 6:
-            continue  # P52 judges it
-        numbers = telling(code, bits)
-        try:
-            x = library.make(Tensor(numbers, (3,), dtype=(code, bits, 1)))
-        except Exception:
-            missing.append(NAMES[code, bits])
-            continue
-        try:
-            found = newest(x)
-        except BufferError:
-            missing.append(NAMES[code, bits])
-            continue
-        must(found.dtype == (code, bits, 1), f"{NAMES[code, bits]}: {found.dtype}")
-        must(same(found.values(), numbers), f"{NAMES[code, bits]}: {found.values()}")
-    if missing:
-        raise Noted("without " + " ".join(missing))
-
-
-@check("P52", "MUST", "bool", "bool has code 6 and 8 bits")
-def _(library):
-    try:
-        found = newest(library.make(Tensor(telling(6, 8), (3,), dtype=(6, 8, 1))))
-    except Exception as error:
-        raise Noted(f"refused: {said(error)}") from None
-    must(found.dtype == (6, 8, 1), f"dtype is {found.dtype}")
-    must(found.bytes() == b"\1\0\1", f"the bytes are {found.bytes()!r}")
 
 
 @check("P53", "SHOULD", "cannot", "a dtype that DLPack lacks: BufferError")
@@ -176,16 +118,6 @@ def _(library):
     must(found.values() == VALUES[4:], "the values changed")
     found.free()
     del other
-
-
-@check("P63", "MUST", "strides", "strides count elements, not bytes, for every element size")
-def _(library):
-    for dtype in ((0, 8, 1), (2, 64, 1), (5, 128, 1)):
-        try:
-            found = newest(library.make(Tensor(range(1, 7), (2, 3), dtype=dtype)))
-        except Exception:  # P51 judges it
-            continue
-        must(found.strides == (3, 1), f"{NAMES[dtype[:2]]}: strides are {found.strides}")
 
 
 @check("P64", "MUST", "gil", "a deleter frees on 8 threads at the same time")

@@ -1,7 +1,6 @@
 """Verdicts as text, JSON, JUnit's XML and Markdown."""
 
 import json
-import os
 import re
 from xml.etree import ElementTree as xml
 
@@ -16,25 +15,15 @@ def violations(report):
             for severity in SEVERITIES}
 
 
-def coloured(file):
-    """Whether text for a file has colours: on terminals, and as the environment says."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or file.isatty()
-
-
-def text(report, known, colour=False):
-    def paint(word, code):
-        return f"\x1b[{code}m{word}\x1b[0m" if colour else word
-
+def text(report, known):
     lines = []
     for verdict in report.verdicts:
         if not verdict.violation:
             continue
         check = verdict.check
         mark = "known" if check.id in known else verdict.outcome
-        lines.append(f"{paint(f'{mark:5}', '31' if mark != 'known' else '2')} {check.id} "
-                     f"{check.severity:6} {check.rule}: {' '.join(verdict.text.split())}")
+        lines.append(f"{mark:5} {check.id} {check.severity:6} {check.rule}: "
+                     f"{' '.join(verdict.text.split())}")
     counts = ", ".join(f"{report.count(outcome)} {outcome}"
                        for outcome in ("pass", "note", "skip", *VIOLATIONS)
                        if report.count(outcome))

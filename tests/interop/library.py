@@ -11,7 +11,7 @@ import dlpack_rs  # noqa: E402
 import hooks  # noqa: E402
 from dlpack_conformance import LIBRARIES, Library  # noqa: E402
 from dlpack_conformance._libraries import Ours  # noqa: E402
-from dlpack_conformance._memory import newest  # noqa: E402
+from dlpack_conformance._exports import newest  # noqa: E402
 
 
 class System(Library):

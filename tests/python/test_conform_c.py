@@ -26,6 +26,13 @@ class Rule(ctypes.Structure):
                 ("ends", ctypes.c_int32)]
 
 
+class Subject(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), *((name, ctypes.c_void_p) for name in (
+        "name", "version", "context", "make", "produce", "produce_legacy", "produce_copy",
+        "consume", "consume_legacy", "read", "reshape", "drop", "exchange_api", "object_drop",
+        "object", "view"))]
+
+
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory):
     if shutil.which("gcc") is None or not sys.platform.startswith("linux"):
@@ -42,12 +49,13 @@ def kit(tmp_path_factory):
 def test_the_exchange_api_of_tensor(kit):
     x, judged = dlpack_rs.from_dlpack(Tensor(range(12), (3, 4))).copy(), []
     table = capsules.get_pointer(type(x).__dlpack_c_exchange_api__, b"dlpack_exchange_api")
-    drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p)
+    subject = Subject(
+        struct_size=ctypes.sizeof(Subject), exchange_api=table, object=id(x),
+        object_drop=ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value)
     before = sys.getrefcount(x)
     for index in range(kit.dlrs_conform_count()):
         verdict, rule = Verdict(), kit.dlrs_conform_rule_at(index).contents
-        assert kit.dlrs_conform_exchange_api(ctypes.c_void_p(table), ctypes.py_object(x), drop,
-                                             index, ctypes.byref(verdict)) == 0
+        assert kit.dlrs_conform_check(ctypes.byref(subject), index, ctypes.byref(verdict)) == 0
         of_the_api = rule.id.startswith(b"X")
         assert verdict.outcome == (PASS if of_the_api else SKIP), (rule.id, verdict.text)
         judged += [rule.id] if of_the_api else []
