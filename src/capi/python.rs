@@ -176,14 +176,17 @@ pub(super) unsafe fn asked(
     request: Option<&dlrs_py_request>,
 ) -> Result<export::Request> {
     let Some(request) = request else { return Ok(export::Request::ANY) };
-    let keywords = export::Keywords {
-        stream: request.stream.cast(),
-        max_version: request.max_version.cast(),
-        dl_device: request.dl_device.cast(),
-        copy: request.copy.cast(),
-    };
     // SAFETY: the objects are NULL or live; this thread is attached, as it has a `Python`.
-    let asked = unsafe { export::read(python, &keywords) }?;
+    let given = |object: *mut c_void| unsafe { Object::optional(object.cast()) };
+    let asked = export::read(
+        python,
+        &export::Keywords {
+            stream: given(request.stream),
+            max_version: given(request.max_version),
+            dl_device: given(request.dl_device),
+            copy: given(request.copy),
+        },
+    )?;
     Ok(export::Request { work_stream: request.work_stream, ..asked })
 }
 
@@ -383,7 +386,9 @@ pub unsafe extern "C" fn dlrs_py_import(
             let options = arg::options(options, Arg::options, &mut room)?.unwrap_or(&DEFAULTS);
             let mut wanted = wanted(options).of(Arg::options)?;
             let python = Python::get()?;
-            wanted.ask(python, options.device.cast(), options.copy.cast()).of(Arg::options)?;
+            let [device, copy] =
+                [options.device, options.copy].map(|object| Object::optional(object.cast()));
+            wanted.ask(python, device, copy).of(Arg::options)?;
             let imported = python::import::import(python, Object::new(object.as_ptr()), &wanted);
             out.give(imported.of(Arg::object)?);
             Ok(())

@@ -9,7 +9,7 @@ use super::arg::{self, Items, Live, live, optional};
 use super::error::{dlrs_error, dlrs_status, run, with_message};
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::raise::{self, Message};
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Object, Owned, Python};
 
 /// The exception for a failure.
 #[repr(C)]
@@ -85,12 +85,11 @@ unsafe fn raise(
         let python = Python::get()?;
         let failure = with_message(failure, Arg::failure)?;
         let (status, field) = (failure.status, failure.field);
-        let set = !python.PyErr_Occurred().is_null();
-        if status == DLRS_CALLBACK as i32 && set {
-            return Ok(());
-        }
-        if set {
-            python.PyErr_Clear();
+        if python.has_raised() {
+            if status == DLRS_CALLBACK as i32 {
+                return Ok(());
+            }
+            python.clear();
         }
         let mut own = None;
         let mut prefix = null();
@@ -98,7 +97,7 @@ unsafe fn raise(
             own = class_of(python, status, field, options).of(Arg::options)?;
             prefix = options.prefix;
         }
-        let class = own.as_ref().map_or(raise::class_of(python, status), Owned::as_ptr);
+        let class = own.as_ref().map_or(raise::class_of(python, status), Owned::object);
         set_text(python, class, &failure, prefix)
     }
 }
@@ -135,10 +134,10 @@ unsafe fn class_of(
 /// Sets an exception with the message, or with a prefix and its text where there is a prefix.
 ///
 /// # Safety
-/// `class` is a live exception, and `prefix` NULL or a text that ends with NUL.
+/// `class` is an exception, and `prefix` NULL or a text that ends with NUL.
 unsafe fn set_text(
     python: Python,
-    class: *mut PyObject,
+    class: Object,
     failure: &dlrs_error,
     prefix: *const c_char,
 ) -> Result<()> {

@@ -8,7 +8,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::python::put;
 use crate::abi::DLManagedTensorVersioned;
 use crate::error::Arg;
-use crate::python::{PyObject, Python, capsule};
+use crate::python::{Object, Python, capsule};
 
 /// Put a tensor into a private capsule, which no consumer takes: the base of an array.
 ///
@@ -71,6 +71,6 @@ pub unsafe extern "C" fn dlrs_py_holder_get(
     }
     let Ok(python) = Python::get() else { return null_mut() };
     // SAFETY: object is live, name a text that ends with NUL; `get` found the thread attached.
-    let held = unsafe { capsule::held(python, object.cast::<PyObject>(), name) };
+    let held = unsafe { capsule::held(python, Object::new(object.cast()), name) };
     held.map_or(null_mut(), NonNull::as_ptr)
 }

@@ -9,7 +9,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::python::{asked, dlrs_py_request, give};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
-use crate::python::{PyObject, Python, export, wrap};
+use crate::python::{Object, PyObject, Python, export, wrap};
 use crate::tensor::block::Block;
 
 /// Flags are an argument of their own here; all else is the tensor's.
@@ -49,7 +49,8 @@ pub unsafe extern "C" fn dlrs_py_wrap(
     // a writable variable, by the preface.
     unsafe {
         run("dlrs_py_wrap", error, pointers, |(tensor, owner, out)| {
-            let made = wrap::around(Python::get()?, tensor.as_ptr(), flags, owner.get());
+            let owner = Object::new(owner.as_ptr());
+            let made = wrap::around(Python::get()?, tensor.as_ptr(), flags, owner);
             out.give(Block::versioned(made.map_err(blamed)?));
             Ok(())
         })
@@ -92,7 +93,8 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
             let request = arg::options(request, Arg::request, &mut room)?;
             let python = Python::get()?;
             let asked = asked(python, request).of(Arg::request)?;
-            let made = export::export_kept(python, tensor.as_ptr(), flags, owner.get(), &asked);
+            let owner = Object::new(owner.as_ptr());
+            let made = export::export_kept(python, tensor.as_ptr(), flags, owner, &asked);
             give(out, made.map_err(blamed)?);
             Ok(())
         })
@@ -129,13 +131,14 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
         let pointers = (named, variable(out, Arg::out));
         run("dlrs_py_request_parse", error, pointers, |(_, out)| {
             let given = out.size(Arg::out)?;
-            let found = export::parse(args.cast(), nargs, kwnames.cast())?;
+            let found = export::parse(args.cast(), nargs, Object::optional(kwnames.cast()))?;
+            let object = |given: Option<Object>| given.map_or(null_mut(), |it| it.as_ptr().cast());
             let request = dlrs_py_request {
                 struct_size: given,
-                stream: found.stream.cast(),
-                max_version: found.max_version.cast(),
-                dl_device: found.dl_device.cast(),
-                copy: found.copy.cast(),
+                stream: object(found.stream),
+                max_version: object(found.max_version),
+                dl_device: object(found.dl_device),
+                copy: object(found.copy),
                 work_stream: null_mut(),
             };
             out.fill(request, given);

@@ -1,12 +1,13 @@
 //! The array interfaces: a dictionary with the address of the memory, on CUDA or on the host.
 
-use core::ffi::{CStr, c_ulong, c_void};
+use core::ffi::{CStr, c_void};
 use core::ptr::with_exposed_provenance_mut;
 
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{self, Constant};
-use super::object::{Object, Owned, is_text, tuple};
-use super::raise::{KindOf, Quoted, is, known, raised, refused, required, size, utf8};
+use super::object::kinds::{DICT, TEXT};
+use super::object::{Object, Owned, is_a, tuple_of};
+use super::raise::{KindOf, Quoted, is, known, refused, required, utf8};
 use super::stream::{self, Stream};
 use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
@@ -34,15 +35,15 @@ pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
     let name = constants::get(python, Constant::ArrayInterface)?;
     let Some(found) = python.attribute(object, name)? else { return Ok(None) };
     let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
-    match is_text(python, typestr.as_ptr()) && typestr_of(utf8(python, typestr.object())?).is_none()
-    {
+    let typestr = typestr.object();
+    match is_a(python, typestr, TEXT) && typestr_of(utf8(python, typestr)?).is_none() {
         true => over(python, object, &found, None).map(Some),
         false => Ok(None),
     }
 }
 
 fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Result<Versioned> {
-    if !is_dict(python, found) {
+    if !is_a(python, found.object(), DICT) {
         let text = format_args!(
             "the array interface of {} is no dict but {}: is it a class in place of an array?",
             KindOf(python, object),
@@ -81,7 +82,7 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
     };
     let place = match cuda {
         // The bytes of a buffer are the host's.
-        None if is_buffer(python, &data) => lent(python, found, &data)?,
+        None if python.PyObject_CheckBuffer(data.object())? => lent(python, found, &data)?,
         _ => address(python, object, found, &data)?,
     };
     let device = device_of(place.data, cuda.is_some(), shape.contains(&0))?;
@@ -94,33 +95,28 @@ fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Res
 /// The pair of an address and whether it is read-only.
 fn address(python: Python, object: Object, dict: &Owned, data: &Owned) -> Result<Place> {
     const NO_PAIR: &str = "the array interface's data is no pair\0Give (address, read-only).";
-    // SAFETY: references of ours, and a live object.
-    unsafe {
-        if is_buffer(python, data) || size(python.PySequence_Size(data.as_ptr()))? != 2 {
-            return Err(unsupported(NO_PAIR));
-        }
-        let first = required(python.PySequence_GetItem(data.as_ptr(), 0))?;
-        let read_only = required(python.PySequence_GetItem(data.as_ptr(), 1))?;
-        let number = required(python.PyNumber_Index(first.as_ptr()))?;
-        // All of the address space: some systems keep a tag in the upper bits.
-        let address = python.PyLong_AsUnsignedLongLong(number.as_ptr());
-        if address == u64::MAX && !python.PyErr_Occurred().is_null() {
-            return Err(raised());
-        }
-        Ok(Place {
-            data: with_exposed_provenance_mut(address as usize),
-            offset: 0,
-            read_only: python.truth(read_only.object())?,
-            nbytes: None,
-            owner: Keeper::Objects(tuple(python, &[object.as_ptr(), dict.as_ptr()])?),
-        })
+    let pair = data.object();
+    if python.PyObject_CheckBuffer(pair)? || python.PySequence_Size(pair)? != 2 {
+        return Err(unsupported(NO_PAIR));
     }
+    let first = python.PySequence_GetItem(pair, 0)?;
+    let read_only = python.PySequence_GetItem(pair, 1)?;
+    let number = python.PyNumber_Index(first.object())?;
+    // All of the address space: some systems keep a tag in the upper bits.
+    let address = python.PyLong_AsUnsignedLongLong(number.object())?;
+    Ok(Place {
+        data: with_exposed_provenance_mut(address as usize),
+        offset: 0,
+        read_only: python.PyObject_IsTrue(read_only.object())?,
+        nbytes: None,
+        owner: Keeper::Objects(tuple_of(python, &[object, dict.object()])?),
+    })
 }
 
 /// The buffer of an object, and where in it the elements begin.
 fn lent(python: Python, dict: &Owned, data: &Owned) -> Result<Place> {
     let offset = match item(python, dict, c"offset")? {
-        Some(offset) => python.number(offset.object())?,
+        Some(offset) => python.PyLong_AsLongLong(offset.object())?,
         None => 0,
     };
     let Ok(offset) = u64::try_from(offset) else {
@@ -134,19 +130,6 @@ fn lent(python: Python, dict: &Owned, data: &Owned) -> Result<Place> {
     Ok(Place { data: buf, offset, read_only: readonly != 0, nbytes, owner })
 }
 
-fn is_buffer(python: Python, object: &Owned) -> bool {
-    // SAFETY: a reference of ours.
-    unsafe { python.PyObject_CheckBuffer(object.as_ptr()) != 0 }
-}
-
-/// As `PyDict_Check`.
-fn is_dict(python: Python, object: &Owned) -> bool {
-    const DICT_SUBCLASS: c_ulong = 1 << 29;
-    let kind = python.kind(object.object());
-    // SAFETY: a type.
-    kind.is_ok_and(|kind| unsafe { python.PyType_GetFlags(kind.as_ptr()) } & DICT_SUBCLASS != 0)
-}
-
 /// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
 fn wait(
     python: Python,
@@ -154,7 +137,7 @@ fn wait(
     consumer: i64,
     producer: &Owned,
 ) -> Result<()> {
-    let producer = python.number(producer.object())?;
+    let producer = python.PyLong_AsLongLong(producer.object())?;
     let consumer = stream::from_python(consumer, device.device_type)?;
     match stream::from_python(producer, device.device_type)? {
         Stream::NoSync => Ok(()),
@@ -185,16 +168,13 @@ fn device_of(data: *mut c_void, cuda: bool, empty: bool) -> Result<DLDevice> {
 /// What the dictionary has under a key; None and a missing key are the same.
 fn item(python: Python, dict: &Owned, key: &CStr) -> Result<Option<Owned>> {
     // SAFETY: live objects, and a text that ends with NUL.
-    let found = unsafe { Owned::new(python.PyMapping_GetItemString(dict.as_ptr(), key.as_ptr())) };
-    match found {
-        Some(found) if found.as_ptr() == python._Py_NoneStruct() => Ok(None),
-        Some(found) => Ok(Some(found)),
-        None if is(python, Python::PyExc_KeyError) => {
-            // SAFETY: attached.
-            unsafe { python.PyErr_Clear() };
+    match unsafe { required(python.PyMapping_GetItemString(dict.object(), key.as_ptr())) } {
+        Ok(found) => Ok(Some(found).filter(|found| found.object() != python._Py_NoneStruct())),
+        Err(_) if is(python, Python::PyExc_KeyError) => {
+            python.clear();
             Ok(None)
         }
-        None => Err(raised()),
+        Err(error) => Err(error),
     }
 }
 
@@ -204,7 +184,7 @@ fn typestr_of(text: &[u8]) -> Option<DLDataType> {
 }
 
 fn dtype_of(python: Python, object: Object, typestr: &Owned) -> Result<DLDataType> {
-    if !is_text(python, typestr.as_ptr()) {
+    if !is_a(python, typestr.object(), TEXT) {
         let kind = KindOf(python, typestr.object());
         let text = format_args!("the array interface's typestr is no text but {kind}");
         return Err(refused(python, python.PyExc_TypeError(), text));
@@ -230,7 +210,7 @@ fn named_dtype(python: Python, object: Object, typestr: &[u8]) -> Result<Option<
     const NATIVE: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
     let &[b'|' | NATIVE, _, digit] = typestr else { return Ok(None) };
     let name = known(python, python.attribute_of_attribute(object, [c"dtype", c"name"]))?.flatten();
-    let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
+    let Some(name) = name.filter(|name| is_a(python, name.object(), TEXT)) else {
         return Ok(None);
     };
     let found = dtype::parse(utf8(python, name.object())?).ok();
@@ -240,19 +220,16 @@ fn named_dtype(python: Python, object: Object, typestr: &[u8]) -> Result<Option<
 
 /// Reads a sequence of numbers; returns how many there are.
 pub fn numbers(python: Python, sequence: Object, to: &mut [i64]) -> Result<usize> {
-    // SAFETY: a live object.
-    unsafe {
-        let n = size(python.PySequence_Size(sequence.as_ptr()))?;
-        if n > to.len() {
-            let error = Error::new(DLRS_UNSUPPORTED).value(n as i64).limit(to.len() as i64);
-            return Err(error.detail("a sequence of numbers is too long\0Give at most the limit."));
-        }
-        for (place, number) in to.iter_mut().take(n).enumerate() {
-            let found = required(python.PySequence_GetItem(sequence.as_ptr(), place as isize))?;
-            *number = python.number(found.object())?;
-        }
-        Ok(n)
+    let n = python.PySequence_Size(sequence)?;
+    if n > to.len() {
+        let error = Error::new(DLRS_UNSUPPORTED).value(n as i64).limit(to.len() as i64);
+        return Err(error.detail("a sequence of numbers is too long\0Give at most the limit."));
     }
+    for (place, number) in to.iter_mut().take(n).enumerate() {
+        let found = python.PySequence_GetItem(sequence, place as isize)?;
+        *number = python.PyLong_AsLongLong(found.object())?;
+    }
+    Ok(n)
 }
 
 #[cold]

@@ -4,7 +4,6 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use super::object::Owned;
 use super::raise::aside;
 use super::symbols::{self, HEADER, NAMES, PyObject, Python, header_nbytes, refuse};
 use crate::error::Result;
@@ -55,16 +54,15 @@ impl Python {
     /// What `object` itself has is the header of every object.
     #[cold]
     fn measure(self) -> Result<()> {
-        let name = c"__basicsize__".as_ptr();
-        // SAFETY: attached; `aside` keeps an exception that is set, and these are live objects.
-        let nbytes = aside(self, || unsafe {
+        let nbytes = aside(self, || {
             let base = self.PyBaseObject_Type();
-            let size = Owned::new(self.PyObject_GetAttrString(base, name))?;
-            let size = usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok()?;
-            let kind = Owned::new(self.PyObject_Type(base))?;
+            let size = self.named(base, c"__basicsize__").ok()?;
+            let size = usize::try_from(self.PyLong_AsLongLong(size.object()).ok()?).ok()?;
+            let kind = self.PyObject_Type(base).ok()?;
             // The type stands at the end: `type_of` looks for it there.
             let last = size.checked_sub(size_of::<*mut PyObject>())?;
-            let found = base.byte_add(last).cast::<*mut PyObject>().read();
+            // SAFETY: it is inside of the object.
+            let found = unsafe { base.as_ptr().byte_add(last).cast::<*mut PyObject>().read() };
             (found == kind.as_ptr()).then_some(size)
         });
         let unknown = || {

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::tensor::block::{self, Block, Owner};
 use crate::tensor::{Versioned, wrap::spec_of};
 use crate::validate::{Level, Rules, Snapshot};
-use crate::{Object, Owned, Python, capsule, home, payload, raise, type_of, wrap};
+use crate::{Object, Owned, Python, capsule, home, payload, pointer, raise, wrap};
 
 /// What NumPy keeps of a versioned import. A legacy one is read-only there, which no legacy struct
 /// can say again: a chain has one at most.
@@ -27,8 +27,7 @@ pub unsafe fn shortened(python: Python, object: Object, tensor: Versioned) -> Re
     let lent = capsule::LENT.load(Relaxed) || home.lender.kept().is_some();
     // Before, nothing is over our memory. Only a type made in C, as NumPy's own, exports nothing
     // but what it holds; `check_unmasked` has seen it.
-    // SAFETY: a live object.
-    if !lent || home.unmasked.load(Relaxed) != unsafe { type_of(object.as_ptr()) } {
+    if !lent || home.unmasked.load(Relaxed) != object.type_of().as_ptr() {
         return Ok(tensor);
     }
     let Some((_kept, base)) = raise::known(python, behind(python, object))?.flatten() else {
@@ -58,21 +57,18 @@ pub unsafe fn shortened(python: Python, object: Object, tensor: Versioned) -> Re
 fn behind(python: Python, array: Object) -> Result<Option<(Owned, NonNull<Block>)>> {
     let name = constants::get(python, Constant::Base)?;
     let Some(mut base) = python.attribute(array, name)? else { return Ok(None) };
-    if base.as_ptr() == python._Py_NoneStruct() {
+    if base.object() == python._Py_NoneStruct() {
         return Ok(None);
     }
-    // SAFETY: live objects; a capsule's name tells what is inside.
-    unsafe {
-        // NumPy's views are of the array that is no view.
-        if type_of(base.as_ptr()) == type_of(array.as_ptr()) {
-            let Some(next) = python.attribute(base.object(), name)? else { return Ok(None) };
-            base = next;
-        }
-        let block = match python.PyCapsule_IsValid(base.as_ptr(), KEPT.as_ptr()) {
-            0 => payload::lent_block(python, base.object())?,
-            _ => NonNull::new(python.PyCapsule_GetPointer(base.as_ptr(), KEPT.as_ptr()).cast())
-                .and_then(|tensor| block::of_versioned(tensor)),
-        };
-        Ok(block.map(|block| (base, block)))
+    // NumPy's views are of the array that is no view.
+    if base.object().type_of() == array.type_of() {
+        let Some(next) = python.attribute(base.object(), name)? else { return Ok(None) };
+        base = next;
     }
+    let block = match pointer(python, base.object(), KEPT) {
+        // SAFETY: the capsule's name tells that it is a live tensor.
+        Some(tensor) => unsafe { block::of_versioned(tensor) },
+        None => payload::lent_block(python, base.object())?,
+    };
+    Ok(block.map(|block| (base, block)))
 }

@@ -7,7 +7,7 @@ use super::home::{self, Life};
 use super::object::{Object, Owned};
 use super::payload::lent_block;
 use super::raise::{Quoted, known, raised, refused};
-use super::symbols::{PyBuffer, PyObject, Python};
+use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype;
@@ -25,8 +25,7 @@ const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT
 
 /// A tensor over the object's buffer; `None` when it has none.
 pub fn from_object(python: Python, object: Object) -> Result<Option<Versioned>> {
-    // SAFETY: a live object.
-    if unsafe { python.PyObject_CheckBuffer(object.as_ptr()) } == 0 {
+    if !python.PyObject_CheckBuffer(object)? {
         return Ok(None);
     }
     over(python, object, Lent::by(python, object, STRIDED)?).map(Some)
@@ -51,7 +50,7 @@ impl Lent {
         // the buffer is released.
         unsafe {
             let view = &raw mut (*memory.as_ptr()).view;
-            if python.PyObject_GetBuffer(object.as_ptr(), view, flags) != 0 {
+            if python.PyObject_GetBuffer(object, view, flags) != 0 {
                 platform::give_back(memory.cast());
                 return Err(raised());
             }
@@ -69,9 +68,9 @@ impl Lent {
     /// The block behind it, where that is memory of a `Tensor` of ours, lent by itself or through
     /// views. A tensor that holds the block in place of the buffer is released in a loop.
     fn own(&self, python: Python) -> Result<Option<NonNull<Block>>> {
-        let Some(lender) = NonNull::new(self.view().obj) else { return Ok(None) };
         // SAFETY: what lends is live as long as the buffer.
-        lent_block(python, unsafe { Object::new(lender.as_ptr()) })
+        let lender = unsafe { Object::optional(self.view().obj) };
+        lender.map_or(Ok(None), |lender| lent_block(python, lender))
     }
 }
 
@@ -146,11 +145,7 @@ impl Place {
                 }
             },
             Keeper::Objects(objects) => {
-                // SAFETY: a reference of ours.
-                unsafe {
-                    let kept = NonNull::new_unchecked(objects.as_ptr());
-                    super::wrap::around_read(python, &snapshot, kept)?
-                }
+                super::wrap::around_read(python, &snapshot, objects.object())?
             }
         };
         Ok(Block::versioned(block))
@@ -219,7 +214,7 @@ fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
 /// Rejects a buffer whose items differ from the object's `dtype`: NumPy's dates of one element lend
 /// 8 bytes, as if they were as many numbers.
 fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result<()> {
-    let number = |found: Owned| python.number(found.object());
+    let number = |found: Owned| python.PyLong_AsLongLong(found.object());
     let own = python.attribute_of_attribute(object, [c"dtype", c"itemsize"]);
     // It can be something else.
     match known(python, own.and_then(|own| own.map(number).transpose()))?.flatten() {
@@ -238,11 +233,11 @@ fn check_own_itemsize(python: Python, object: Object, itemsize: isize) -> Result
 ///
 /// # Safety
 /// `free(context)` has not been called.
-pub unsafe fn lent_by(
+pub unsafe fn lent_by<'a>(
     python: Python,
     free: dlrs_free_fn,
     context: *mut c_void,
-) -> Option<NonNull<PyObject>> {
+) -> Option<Object<'a>> {
     if free.map(|f| f as usize) != Some(release as *const () as usize) {
         return None;
     }
@@ -250,7 +245,7 @@ pub unsafe fn lent_by(
     // SAFETY: with this function it is a lease of ours that was not given back.
     unsafe {
         let here = (*lease).life.is_here(python);
-        NonNull::new((&raw const (*lease).view.obj).read()).filter(|_| here)
+        Object::optional((&raw const (*lease).view.obj).read()).filter(|_| here)
     }
 }
 

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::object::{Object, Owned, type_of};
+use super::object::{Object, Owned, contents, inside, pointer};
 use super::raise::{raised, required};
 use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::{ticket, wrap};
@@ -140,17 +140,13 @@ const NAME: Arg = Arg::name;
 /// exception.
 ///
 /// # Safety
-/// `object` is live, and `name` a text.
-pub unsafe fn held(
-    python: Python,
-    object: *mut PyObject,
-    name: *const c_char,
-) -> Option<Versioned> {
-    // SAFETY: `object` is live, `name` a text. A capsule's destructor tells who made it, and so
-    // what is inside.
+/// `name` is a text that ends with NUL.
+pub unsafe fn held(python: Python, object: Object, name: *const c_char) -> Option<Versioned> {
+    // SAFETY: `object` is a capsule, of a name that ends with NUL. A capsule's destructor tells who
+    // made it, and so what is inside.
     unsafe {
-        let found = contents(python, Object::new(object), name)?;
-        let destroy = python.PyCapsule_GetDestructor(object);
+        let found = contents(python, object, name)?;
+        let destroy = python.PyCapsule_GetDestructor(object.as_ptr());
         (destroy.map(|f| f as usize) == Some(destroy_private as *const () as usize))
             .then_some(found)
     }
@@ -195,40 +191,6 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
     }
     // SAFETY: `tensor` is a live struct of major 1, and its reference goes to the block.
     unsafe { convert::boxed(tensor).map(Block::versioned) }
-}
-
-/// What is in a capsule of that name; `None` for any other, which is not ours to free: renamed, or
-/// no capsule at all. Sets no exception.
-///
-/// # Safety
-/// The name says the type.
-#[inline]
-unsafe fn contents<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
-    // SAFETY: `capsule` is live, `name` a text; nobody can derive from the type.
-    unsafe {
-        match type_of(capsule.as_ptr()) == python.PyCapsule_Type() {
-            true => inside(python, capsule, name),
-            false => None,
-        }
-    }
-}
-
-/// As [`contents`], of a capsule.
-///
-/// # Safety
-/// As [`contents`].
-#[inline]
-unsafe fn inside<T>(python: Python, capsule: Object, name: *const c_char) -> Option<NonNull<T>> {
-    // SAFETY: `capsule` is a live capsule: its pointer is not NULL, and its name is NULL or a text.
-    unsafe {
-        let capsule = capsule.as_ptr();
-        let found = python.PyCapsule_GetName(capsule);
-        // Of our own capsules it is our own text: the addresses are compared before the contents.
-        if found != name && python.PyCapsule_IsValid(capsule, name) == 0 {
-            return None;
-        }
-        NonNull::new(python.PyCapsule_GetPointer(capsule, found).cast())
-    }
 }
 
 unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
@@ -276,7 +238,7 @@ pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
     // SAFETY: a live object; the section is ended where it was begun.
     unsafe {
         if let Some((begin, _)) = ends {
-            begin(&raw mut section, capsule.as_ptr());
+            begin(&raw mut section, capsule);
         }
         let taken = take(python, capsule, legacy_flags);
         if let Some((_, end)) = ends {
@@ -290,41 +252,40 @@ pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
 /// No other thread takes from the capsule meanwhile.
 #[inline(always)]
 unsafe fn take(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
-    // SAFETY: no other thread takes from the capsule; its name says what is inside, its new name
-    // that it is ours.
-    unsafe {
-        if let Some(tensor) =
-            contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED.as_ptr())
-        {
-            // Of another major the capsule keeps it, and its destructor calls the deleter.
-            check_version(tensor.as_ptr())?;
-            rename(python, capsule, VERSIONED_USED)?;
-            return Ok(tensor);
-        }
-        if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY.as_ptr()) {
-            let versioned = convert::from_legacy(tensor, legacy_flags)?;
-            rename(python, capsule, LEGACY_USED)?;
-            return Ok(versioned);
-        }
-        for used in [VERSIONED_USED, LEGACY_USED] {
-            if python.PyCapsule_IsValid(capsule.as_ptr(), used.as_ptr()) != 0 {
-                return Err(Error::new(DLRS_BAD_ARG).detail(
-                    "the capsule was consumed before\0\
-                                        Call __dlpack__ again: each capsule is taken once.",
-                ));
-            }
-        }
-        Err(Error::new(DLRS_BAD_ARG).detail(
-            "what __dlpack__ returned is no capsule with a DLPack tensor\0Give a capsule, or an \
-             object whose __dlpack__ returns one.",
-        ))
+    if let Some(tensor) = pointer::<DLManagedTensorVersioned>(python, capsule, VERSIONED) {
+        // Of another major the capsule keeps it, and its destructor calls the deleter.
+        // SAFETY: the name says what is inside, and no other thread takes it.
+        unsafe { check_version(tensor.as_ptr())? };
+        rename(python, capsule, VERSIONED_USED)?;
+        return Ok(tensor);
     }
+    if let Some(tensor) = pointer::<DLManagedTensor>(python, capsule, LEGACY) {
+        // SAFETY: the name says what is inside, and no other thread takes it.
+        let versioned = unsafe { convert::from_legacy(tensor, legacy_flags)? };
+        rename(python, capsule, LEGACY_USED)?;
+        return Ok(versioned);
+    }
+    Err(Error::new(DLRS_BAD_ARG).detail(match is_of_tensor(python, capsule) {
+        true => {
+            "the capsule was consumed before\0\
+             Call __dlpack__ again: each capsule is taken once."
+        }
+        false => {
+            "what __dlpack__ returned is no capsule with a DLPack tensor\0Give a capsule, or an \
+             object whose __dlpack__ returns one."
+        }
+    }))
 }
 
-/// # Safety
-/// `capsule` is a valid capsule, so this cannot fail.
-unsafe fn rename(python: Python, capsule: Object, name: &'static CStr) -> Result<()> {
-    // SAFETY: `capsule` is a live capsule, and the name is static.
+/// Whether an object is a capsule of a tensor, consumed or not.
+pub fn is_of_tensor(python: Python, object: Object) -> bool {
+    let is = |name| pointer::<()>(python, object, name).is_some();
+    [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED].into_iter().any(is)
+}
+
+/// Of a capsule, this cannot fail.
+fn rename(python: Python, capsule: Object, name: &'static CStr) -> Result<()> {
+    // SAFETY: a live object, and the name is static.
     match unsafe { python.PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } {
         0 => Ok(()),
         _ => Err(raised()),

@@ -1,14 +1,14 @@
 //! The exchange API: a table of functions on a framework's tensor type, instead of Python calls.
 
 use core::ffi::{c_int, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null, null_mut};
 
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
-use super::object::{Object, Owned};
-use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused, required, size};
-use super::symbols::{PyObject, Python};
+use super::object::{Object, Owned, pointer};
+use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused};
+use super::symbols::Python;
 use super::{stream, wrap};
 use crate::abi::*;
 use crate::dtype;
@@ -20,14 +20,8 @@ use crate::validate::exchange::{find, read};
 /// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
 /// but a capsule of the right name. The tables are static, so they outlive the capsule.
 pub fn header_in(python: Python, found: Option<Owned>) -> *const DLPackExchangeAPIHeader {
-    let Some(found) = found else { return null_mut() };
-    // SAFETY: a live object; the name says what is inside.
-    unsafe {
-        match python.PyCapsule_IsValid(found.as_ptr(), EXCHANGE_API.as_ptr()) {
-            0 => null_mut(),
-            _ => python.PyCapsule_GetPointer(found.as_ptr(), EXCHANGE_API.as_ptr()).cast(),
-        }
-    }
+    let table = found.and_then(|found| pointer(python, found.object(), EXCHANGE_API));
+    table.map_or(null(), |header| header.as_ptr())
 }
 
 /// The head of the chain of a type, or of any object that may be none; NULL when it has none.
@@ -45,7 +39,7 @@ pub fn from_object(
     stream: i64,
 ) -> Result<Option<Versioned>> {
     let name = constants::of(python, home, Constant::ExchangeApi)?;
-    let kind = python.kind(object)?;
+    let kind = python.PyObject_Type(object)?;
     let header = header_in(python, python.attribute_of_type(kind.object(), name)?);
     if header.is_null() || !header.is_aligned() || overridden(python, home, &kind)? {
         return Ok(None);
@@ -66,31 +60,25 @@ pub fn from_object(
 fn overridden(python: Python, home: &Home, kind: &Owned) -> Result<bool> {
     let of = |constant| constants::of(python, home, constant);
     let names = [of(Constant::ExchangeApi)?, of(Constant::Dlpack)?];
-    let dict = of(Constant::Dict)?.as_ptr();
+    let dict = of(Constant::Dict)?;
     // Which of the two a class has itself: the second only, or the first.
-    // SAFETY: live objects.
-    let has = |class: *mut PyObject| unsafe {
-        let dict = required(python.PyObject_GetAttr(class, dict))?;
+    let has = |class: &Owned| {
+        let dict = python.PyObject_GetAttr(class.object(), dict)?;
         for (name, overridden) in names.into_iter().zip([false, true]) {
-            match python.PySequence_Contains(dict.as_ptr(), name.as_ptr()) {
-                ..0 => return Err(raised()),
-                0 => {}
-                _ => return Ok(Some(overridden)),
+            if python.PySequence_Contains(dict.object(), name)? {
+                return Ok(Some(overridden));
             }
         }
         Ok(None)
     };
-    if let Some(overridden) = has(kind.as_ptr())? {
+    if let Some(overridden) = has(kind)? {
         return Ok(overridden); // as most, without a look at its bases
     }
-    // SAFETY: live objects.
-    unsafe {
-        let mro = required(python.PyObject_GetAttr(kind.as_ptr(), of(Constant::Mro)?.as_ptr()))?;
-        for place in 1..size(python.PySequence_Size(mro.as_ptr()))? {
-            let class = required(python.PySequence_GetItem(mro.as_ptr(), place as isize))?;
-            if let Some(overridden) = has(class.as_ptr())? {
-                return Ok(overridden);
-            }
+    let mro = python.PyObject_GetAttr(kind.object(), of(Constant::Mro)?)?;
+    for place in 1..python.PySequence_Size(mro.object())? {
+        let class = python.PySequence_GetItem(mro.object(), place as isize)?;
+        if let Some(overridden) = has(&class)? {
+            return Ok(overridden);
         }
     }
     Ok(false) // it is a metaclass's
@@ -153,7 +141,7 @@ unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned
     if WHOLE.contains(&code) {
         return Ok(true);
     }
-    let kind = python.kind(object)?;
+    let kind = python.PyObject_Type(object)?;
     check_negated(python, home, object, &kind)?;
     Ok(!dtype::is_complex(code) && !watched(python, home, object, &kind)?)
 }
@@ -162,11 +150,7 @@ unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned
 fn watched(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<bool> {
     for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)] {
         let name = constants::of(python, home, constant)?;
-        // SAFETY: live objects.
-        let found = asked(python, kind, name, || unsafe {
-            required(python.PyObject_GetAttr(object.as_ptr(), name.as_ptr()))
-        })?;
-        if let Some(found) = found {
+        if let Some(found) = asked(python, kind, name, || python.PyObject_GetAttr(object, name))? {
             return Ok(found == watched);
         }
     }
@@ -182,7 +166,7 @@ fn asked(
     answer: impl FnOnce() -> Result<Owned>,
 ) -> Result<Option<bool>> {
     let found = python.type_has(kind.object(), name).and_then(|has| match has {
-        true => python.truth(answer()?.object()).map(Some),
+        true => python.PyObject_IsTrue(answer()?.object()).map(Some),
         false => Ok(None),
     });
     known(python, found).map(Option::flatten)
@@ -190,7 +174,7 @@ fn asked(
 
 /// As [`check_negated`], of an object that is not asked by the exchange API of its type.
 pub fn check_literal(python: Python, home: &Home, object: Object) -> Result<()> {
-    let kind = python.kind(object)?;
+    let kind = python.PyObject_Type(object)?;
     match python.type_has(kind.object(), constants::of(python, home, Constant::ExchangeApi)?)? {
         true => check_negated(python, home, object, &kind),
         false => Ok(()),
@@ -201,8 +185,7 @@ pub fn check_literal(python: Python, home: &Home, object: Object) -> Result<()> 
 /// PyTorch): neither its table nor its `__dlpack__` says so.
 fn check_negated(python: Python, home: &Home, object: Object, kind: &Owned) -> Result<()> {
     let name = constants::of(python, home, Constant::IsNeg)?;
-    let answer = || python.call(object, name).ok_or_else(raised);
-    if asked(python, kind, name, answer)? != Some(true) {
+    if asked(python, kind, name, || python.call(name, &[object]))? != Some(true) {
         return Ok(());
     }
     let text = format_args!(
@@ -244,24 +227,19 @@ unsafe fn ordered(
 /// is one, and knows why there is no tensor, as of sparse ones and of those without memory.
 #[cold]
 fn failed(python: Python, object: Object) -> Result<Option<Versioned>> {
-    // SAFETY: attached.
-    unsafe {
-        let set = !python.PyErr_Occurred().is_null();
-        if set && !is(python, Python::PyExc_Exception) {
-            return Err(raised()); // KeyboardInterrupt
+    if python.has_raised() && !is(python, Python::PyExc_Exception) {
+        return Err(raised()); // KeyboardInterrupt
+    }
+    let method = constants::get(python, Constant::Dlpack)?;
+    match meanwhile(python, || python.type_has(python.PyObject_Type(object)?.object(), method)) {
+        Ok(true) => {
+            python.clear();
+            Ok(None)
         }
-        let method = constants::get(python, Constant::Dlpack)?;
-        let asked = meanwhile(python, || python.type_has(python.kind(object)?.object(), method));
-        match asked {
-            Ok(true) => {
-                python.PyErr_Clear();
-                Ok(None)
-            }
-            _ if !python.PyErr_Occurred().is_null() => Err(raised()),
-            _ => {
-                let error = Error::new(DLRS_CALLBACK);
-                Err(error.detail("the exchange API failed without an exception"))
-            }
+        _ if python.has_raised() => Err(raised()),
+        _ => {
+            let error = Error::new(DLRS_CALLBACK);
+            Err(error.detail("the exchange API failed without an exception"))
         }
     }
 }

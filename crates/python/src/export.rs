@@ -1,15 +1,15 @@
 //! `__dlpack__`: the request of a consumer, and the capsule for it.
 
 use core::ffi::c_void;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
 use super::capsule;
 use super::constants::{self, Constant};
 use super::home;
 use super::object::{Object, Owned, detached};
-use super::raise::{Quoted, refused, size, utf8};
+use super::raise::{Quoted, refused, utf8};
 use super::stream;
-use super::symbols::{PyObject, Python};
+use super::symbols::Python;
 use super::{words, wrap};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
@@ -47,28 +47,28 @@ impl Request {
     };
 }
 
-/// The keyword arguments of one call, borrowed; NULL and `None` are the default.
-pub struct Keywords {
+/// The keyword arguments of one call; Python's `None` is the default, too.
+pub struct Keywords<'a> {
     /// `stream`
-    pub stream: *mut PyObject,
+    pub stream: Option<Object<'a>>,
     /// `max_version`
-    pub max_version: *mut PyObject,
+    pub max_version: Option<Object<'a>>,
     /// `dl_device`
-    pub dl_device: *mut PyObject,
+    pub dl_device: Option<Object<'a>>,
     /// `copy`
-    pub copy: *mut PyObject,
+    pub copy: Option<Object<'a>>,
 }
 
 /// The keyword arguments of a method that Python calls with an array: `args` are `nargs` positional
 /// ones, and those by keyword, whose names are the tuple `names`.
 ///
 /// # Safety
-/// `names` is NULL or a live tuple of texts; at `args` is a live object for each name.
-pub unsafe fn parse(
-    args: *const *mut PyObject,
+/// `names` is a tuple of texts; at `args` is a live object for each name.
+pub unsafe fn parse<'a>(
+    args: *const Object<'a>,
     nargs: isize,
-    names: *mut PyObject,
-) -> Result<Keywords> {
+    names: Option<Object>,
+) -> Result<Keywords<'a>> {
     // SAFETY: to look into a tuple one need not be attached.
     let python = unsafe { Python::called() }?;
     if nargs != 0 {
@@ -76,18 +76,16 @@ pub unsafe fn parse(
         let text = format_args!("{text} ({} given)", signed(nargs as i64));
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
-    let mut values = [null_mut(); NAMES.len()];
-    if !names.is_null() {
-        // SAFETY: `names` is a live tuple, and at `args` are as many live values: there are no
-        // positional ones.
-        unsafe {
-            for place in 0..size(python.PyTuple_Size(names))? {
-                let name = python.PyTuple_GetItem(names, place as isize);
-                let known = NAMES.iter().position(|&constant| home::is_first(name, constant));
-                let known = known.map_or_else(|| place_of_text(name), Ok)?;
-                if let Some(value) = values.get_mut(known) {
-                    *value = args.add(place).read();
-                }
+    let mut values = [None; NAMES.len()];
+    if let Some(names) = names {
+        for place in 0..python.PyTuple_Size(names)? {
+            // SAFETY: `names` is a tuple of so many names.
+            let name = unsafe { names.item(python, place) };
+            let known = NAMES.iter().position(|&constant| home::is_first(name, constant));
+            let known = known.map_or_else(|| place_of_text(name), Ok)?;
+            if let Some(value) = values.get_mut(known) {
+                // SAFETY: at `args` are as many values as names: there are no positional ones.
+                *value = Some(unsafe { args.add(place).read() });
             }
         }
     }
@@ -100,56 +98,38 @@ const NAMES: [Constant; 4] =
     [Constant::MaxVersion, Constant::Copy, Constant::DlDevice, Constant::Stream];
 
 /// The place of a name in [`NAMES`] by its text.
-///
-/// # Safety
-/// `name` is a live text.
 #[inline(never)]
-unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
+fn place_of_text(name: Object) -> Result<usize> {
     let python = Python::get()?;
     for (place, &constant) in NAMES.iter().enumerate() {
         constants::get(python, constant)?; // for the next time
-        let text = constants::words(constant).as_ptr();
-        // SAFETY: live texts.
-        if unsafe { python.PyUnicode_CompareWithASCIIString(name, text) } == 0 {
+        if words::is_word(python, name, constants::words(constant)) {
             return Ok(place);
         }
     }
-    // SAFETY: `name` is a live text.
-    let name = Quoted(utf8(python, unsafe { Object::new(name) })?);
+    let name = Quoted(utf8(python, name)?);
     let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
     Err(refused(python, python.PyExc_TypeError(), text))
 }
 
 /// Understands the keyword arguments.
-///
-/// # Safety
-/// The objects are NULL or live.
 #[inline(always)]
-pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
+pub fn read(python: Python, keywords: &Keywords) -> Result<Request> {
     let given = |object| words::given(python, object);
     let &Keywords { stream, max_version, dl_device, copy } = keywords;
     let mut request = Request::ANY;
-    // SAFETY: the objects are live: `given` is false of NULL.
-    unsafe {
-        if given(stream) {
-            request.stream = python.number(Object::new(stream))?;
-        }
-        if given(max_version) {
-            let [major, _] = words::pair(python, Object::new(max_version), "max_version")?;
-            request.major = u32::try_from(major).unwrap_or(0);
-        }
-        if given(dl_device) {
-            let [device_type, device_id] =
-                words::pair(python, Object::new(dl_device), "dl_device")?;
-            request.device = Some(DLDevice { device_type, device_id });
-        }
-        if given(copy) {
-            request.copy = match python.truth(Object::new(copy))? {
-                true => CopyPolicy::Always,
-                false => CopyPolicy::Never,
-            };
-        }
+    if let Some(stream) = given(stream) {
+        request.stream = python.PyLong_AsLongLong(stream)?;
     }
+    if let Some(version) = given(max_version) {
+        let [major, _] = words::pair(python, version, "max_version")?;
+        request.major = u32::try_from(major).unwrap_or(0);
+    }
+    if let Some(device) = given(dl_device) {
+        let [device_type, device_id] = words::pair(python, device, "dl_device")?;
+        request.device = Some(DLDevice { device_type, device_id });
+    }
+    request.copy = words::policy(python, copy)?;
     Ok(request)
 }
 
@@ -172,17 +152,16 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
 /// The capsule for a request of memory that `object` owns.
 ///
 /// # Safety
-/// `object` is live, and `tensor` as of [`Snapshot::read`].
+/// `tensor` is as of [`Snapshot::read`].
 #[inline(always)]
 pub unsafe fn export_kept(
     python: Python,
     tensor: *const DLTensor,
     flags: u64,
-    object: NonNull<PyObject>,
+    object: Object,
     request: &Request,
 ) -> Result<Owned> {
-    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live; `kept` is our
-    // reference.
+    // SAFETY: `tensor`, its shape and its strides are readable; `kept` is our reference.
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
         match serves(python, kept, request) {

@@ -17,7 +17,7 @@ use core::ptr::{NonNull, from_ref, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::constants;
-use super::object::Owned;
+use super::object::{Object, Owned, pointer};
 use super::raise::{Message, aside, raised, required};
 use super::symbols::{PyObject, Python};
 use crate::error::{Error, Result, Status::*};
@@ -33,7 +33,7 @@ impl Slot {
     /// The object, created on first use; borrowed. It is valid as long as the interpreter, whose
     /// private dictionary no other code clears.
     #[inline]
-    pub fn get(&self, make: impl FnOnce() -> Result<Owned>) -> Result<NonNull<PyObject>> {
+    pub fn get(&self, make: impl FnOnce() -> Result<Owned>) -> Result<Object<'_>> {
         match self.kept() {
             Some(kept) => Ok(kept),
             None => self.put(make()?),
@@ -42,18 +42,18 @@ impl Slot {
 
     /// The object, if it was created.
     #[inline]
-    pub fn kept(&self) -> Option<NonNull<PyObject>> {
-        NonNull::new(self.0.load(Acquire))
+    pub fn kept(&self) -> Option<Object<'_>> {
+        // SAFETY: the slot has a reference, for as long as the interpreter.
+        unsafe { Object::optional(self.0.load(Acquire)) }
     }
 
     #[cold]
-    fn put(&self, made: Owned) -> Result<NonNull<PyObject>> {
+    fn put(&self, made: Owned) -> Result<Object<'_>> {
         // Without the GIL another thread may have been first: its object is used.
-        let kept = match self.0.compare_exchange(null_mut(), made.as_ptr(), AcqRel, Acquire) {
-            Ok(_) => made.into_ptr(),
-            Err(first) => first,
-        };
-        NonNull::new(kept).ok_or_else(raised)
+        if self.0.compare_exchange(null_mut(), made.as_ptr(), AcqRel, Acquire).is_ok() {
+            made.into_ptr();
+        }
+        self.kept().ok_or_else(raised)
     }
 }
 
@@ -182,12 +182,12 @@ pub fn here(python: Python) -> Result<&'static Home> {
     if FIRST.is_here(python) { Ok(&FIRST) } else { find(python) }
 }
 
-/// Whether an object, which is live, is a constant of the first record. For that one need not be
-/// attached: what is kept there was live before it was read.
+/// Whether an object is a constant of the first record. For that one need not be attached: what is
+/// kept there was live before it was read.
 #[inline]
-pub fn is_first(object: *mut PyObject, constant: constants::Constant) -> bool {
+pub fn is_first(object: Object, constant: constants::Constant) -> bool {
     let slot = FIRST.constants.get(constant as usize);
-    slot.is_some_and(|slot| slot.0.load(Acquire) == object)
+    slot.is_some_and(|slot| slot.kept() == Some(object))
 }
 
 /// As [`here`], where it is not the first record.
@@ -223,8 +223,8 @@ fn settle(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
         let nbytes = key.text().len() as isize;
         let key = required(python.PyUnicode_FromStringAndSize(key.as_ptr(), nbytes))?;
         let home = Home::claim()?;
-        let pointer = from_ref(home).cast_mut().cast();
-        let keeper = match required(python.PyCapsule_New(pointer, KEEPER.as_ptr(), Some(end))) {
+        let record = from_ref(home).cast_mut().cast();
+        let keeper = match required(python.PyCapsule_New(record, KEEPER.as_ptr(), Some(end))) {
             Ok(keeper) => keeper,
             Err(error) => {
                 home.give_up(python);
@@ -244,8 +244,8 @@ fn settle(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
         if first.is_null() {
             return Err(raised());
         }
-        let found: *const Home = python.PyCapsule_GetPointer(first, KEEPER.as_ptr()).cast();
-        let home = found.as_ref().ok_or_else(raised)?;
+        let found = pointer::<Home>(python, Object::new(first), KEEPER);
+        let home = found.ok_or_else(raised)?.as_ref();
         home.interpreter.store(interpreter, Release);
         Ok(home)
     }
@@ -256,8 +256,8 @@ unsafe extern "C" fn end(keeper: *mut PyObject) {
     // SAFETY: Python calls, so it is attached, with a keeper of ours, whose places are ours too.
     unsafe {
         let python = Python::calling();
-        let home: *const Home = python.PyCapsule_GetPointer(keeper, KEEPER.as_ptr()).cast();
-        let Some(home) = home.as_ref() else { return python.PyErr_Clear() };
+        let home = pointer::<Home>(python, Object::new(keeper), KEEPER);
+        let Some(home) = home.map(|home| home.as_ref()) else { return };
         home.slots().for_each(|slot| drop(Owned::new(slot.0.swap(null_mut(), AcqRel))));
         let used = !home.interpreter.swap(null_mut(), AcqRel).is_null();
         if !(used && home.is_main()) {

@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::constants::{self, Constant};
-use super::object::{Object, type_of};
+use super::object::{Object, is_a};
 use super::raise::{KindOf, is, known, meanwhile, refused};
 use super::symbols::Python;
 use super::{array_interface, behind, buffer, capsule, exchange, home, stream, wrap};
@@ -99,16 +99,14 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
 /// type has a `mask`, and a method `filled`.
 pub fn check_unmasked(python: Python, home: &home::Home, object: Object) -> Result<()> {
     const MADE_BY_CLASS: c_ulong = 1 << 9; // Py_TPFLAGS_HEAPTYPE: the others are static in C
-    // SAFETY: a live object.
-    if home.unmasked.load(Relaxed) == unsafe { type_of(object.as_ptr()) } {
+    if home.unmasked.load(Relaxed) == object.type_of().as_ptr() {
         return Ok(());
     }
-    let kind = python.kind(object)?;
+    let kind = python.PyObject_Type(object)?;
     for name in [Constant::Filled, Constant::Mask] {
         let name = constants::of(python, home, name)?;
         if known(python, python.type_has(kind.object(), name))? != Some(true) {
-            // SAFETY: a type.
-            if unsafe { python.PyType_GetFlags(kind.as_ptr()) } & MADE_BY_CLASS == 0 {
+            if !is_a(python, object, MADE_BY_CLASS) {
                 home.unmasked.store(kind.as_ptr(), Relaxed);
             }
             return Ok(());
@@ -137,9 +135,9 @@ fn refused_by_numpy(
     }
     match meanwhile(python, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
-            // SAFETY: attached; the tensor is ours.
+            python.clear();
+            // SAFETY: the tensor is ours.
             unsafe {
-                python.PyErr_Clear();
                 let shortened = behind::shortened(python, object, tensor);
                 shortened.inspect_err(|_| wrap::release(python, tensor))
             }
@@ -151,14 +149,8 @@ fn refused_by_numpy(
 /// The tensor, and whether the stream was passed to its producer.
 #[cold]
 fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versioned, bool)> {
-    use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
-    if wanted.may(protocol::CAPSULE) {
-        for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
-            // SAFETY: a live object, and a text.
-            if unsafe { python.PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) } != 0 {
-                return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
-            }
-        }
+    if wanted.may(protocol::CAPSULE) && capsule::is_of_tensor(python, object) {
+        return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
     }
     if wanted.may(protocol::BUFFER) {
         match buffer::from_object(python, object) {
@@ -174,16 +166,15 @@ fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versio
     {
         return Ok((tensor, true));
     }
-    if !wanted.may(protocol::BUFFER | protocol::ARRAY_INTERFACE) {
-        let text = format_args!("{} object has no attribute '__dlpack__'", KindOf(python, object));
-        return Err(refused(python, python.PyExc_AttributeError(), text));
-    }
+    let what = match wanted.may(protocol::BUFFER | protocol::ARRAY_INTERFACE) {
+        false => "object has no attribute '__dlpack__'",
+        true => {
+            "has no __dlpack__, no buffer and no array interface: give an array, such as \
+             numpy.asarray() makes of it"
+        }
+    };
     // The array API standard's exception for objects without `__dlpack__`.
-    let text = format_args!(
-        "{} has no __dlpack__, no buffer and no array interface: give an array, such as \
-         numpy.asarray() makes of it",
-        KindOf(python, object)
-    );
+    let text = format_args!("{} {what}", KindOf(python, object));
     Err(refused(python, python.PyExc_AttributeError(), text))
 }
 

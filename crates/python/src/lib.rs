@@ -37,5 +37,5 @@ mod ticket;
 pub mod words;
 pub mod wrap;
 
-pub use object::{Object, Owned, detached, integer, is_text, pair, text, tuple, type_of};
+pub use object::{Object, Owned, detached, is_a, kinds, numbers, pointer, text, tuple, tuple_of};
 pub use symbols::*;

@@ -7,6 +7,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use crate::error::Result;
+use crate::object::{Object, Owned};
 use crate::platform::Library;
 use crate::symbols::{PyObject, Python, fill, symbols};
 
@@ -14,42 +15,41 @@ symbols! {
     functions {
         fn PyModuleDef_Init(definition: *mut c_void) -> *mut PyObject;
         fn PyCFunction_NewEx(
-            function: *const c_void, object: *mut PyObject, module: *mut PyObject
+            function: *const c_void, object: Object, module: Object
         ) -> *mut PyObject;
         fn PyType_FromSpec(spec: *const c_void) -> *mut PyObject;
-        fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
-        fn _PyObject_GC_New(kind: *mut PyObject) -> *mut PyObject;
+        fn PyType_GetSlot(kind: Object, slot: c_int) -> *mut c_void;
+        fn _PyObject_GC_New(kind: Object) -> *mut PyObject;
         fn PyObject_GC_Track(object: *mut c_void);
         fn PyObject_GC_UnTrack(object: *mut c_void);
         fn PyObject_GC_Del(object: *mut c_void);
         fn PyObject_ClearWeakRefs(object: *mut PyObject);
-        fn PyObject_SetAttrString(
-            object: *mut PyObject, name: *const c_char, value: *mut PyObject
-        ) -> c_int;
+        fn PyObject_SetAttrString(object: Object, name: *const c_char, value: Object) -> c_int;
         fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
-        fn PyIndex_Check(object: *mut PyObject) -> c_int;
-        fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;
+        fn PyImport_GetModule(name: Object) -> *mut PyObject;
         fn PySlice_Unpack(
-            slice: *mut PyObject, start: *mut isize, stop: *mut isize, step: *mut isize
+            slice: Object, start: *mut isize, stop: *mut isize, step: *mut isize
         ) -> c_int;
         fn PyList_New(n: isize) -> *mut PyObject;
         fn PyList_SetItem(list: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
-        fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
-        fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
-        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
-        fn PyObject_Format(object: *mut PyObject, spec: *mut PyObject) -> *mut PyObject;
-        fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
-        fn PyObject_RichCompareBool(
-            a: *mut PyObject, b: *mut PyObject, order: c_int
-        ) -> c_int;
-        fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
-        fn PyComplex_RealAsDouble(object: *mut PyObject) -> f64;
-        fn PyComplex_ImagAsDouble(object: *mut PyObject) -> f64;
         fn PyBytes_FromStringAndSize(bytes: *const c_char, n: isize) -> *mut PyObject;
         fn PyBytes_AsString(bytes: *mut PyObject) -> *mut c_char;
-        fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
-        fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
-        fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;
+    }
+    checked {
+
+        fn PyIndex_Check(object: Object) -> bool;
+        fn PyNumber_AsSsize_t(object: Object, overflow: Object) -> isize;
+        fn PyNumber_Long(object: Object) -> Owned;
+        fn PyLong_FromUnsignedLongLong(value: u64) -> Owned;
+        fn PyFloat_FromDouble(value: f64) -> Owned;
+        fn PyFloat_AsDouble(object: Object) -> f64;
+        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> Owned;
+        fn PyComplex_RealAsDouble(object: Object) -> f64;
+        fn PyComplex_ImagAsDouble(object: Object) -> f64;
+        fn PyObject_Format(object: Object, spec: Object) -> Owned;
+        fn PyObject_RichCompareBool(a: Object, b: Object, order: c_int) -> bool;
+        fn PySeqIter_New(sequence: Object) -> Owned;
+        fn PyMemoryView_FromObject(object: Object) -> Owned;
     }
     objects {
         itself _Py_EllipsisObject;
@@ -70,6 +70,6 @@ impl Python {
     /// `Py_BuildValue`, which takes what its format says.
     pub fn builder(self) -> unsafe extern "C" fn(*const c_char, ...) -> *mut PyObject {
         // SAFETY: it is that function.
-        unsafe { transmute(self.Py_BuildValue()) }
+        unsafe { transmute(self.Py_BuildValue().as_ptr()) }
     }
 }

@@ -1,31 +1,69 @@
 //! Objects: owned references, released at the end of their scope; attributes, values.
 
-use core::ffi::{CStr, c_ulong};
+use core::ffi::{CStr, c_char, c_int, c_longlong, c_ulong};
 use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
-use super::raise::{is, raised, required};
 use super::symbols::{PyObject, Python, header_nbytes};
-use crate::error::Result;
+use crate::error::{Error, Result, Status::DLRS_CALLBACK};
 
-/// A live object, borrowed. The thread is attached to its interpreter.
+/// A live object, borrowed, as C has it. The thread is attached to its interpreter.
+#[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Object<'a>(NonNull<PyObject>, PhantomData<&'a PyObject>);
 
-impl Object<'_> {
+impl<'a> Object<'a> {
     /// # Safety
-    /// `object` is live as long as the result is used, by a thread that is attached.
+    /// `object` is live as long as the result is used, by a thread that is attached, after
+    /// [`Python::get`] has succeeded.
     #[inline]
-    pub unsafe fn new<'a>(object: *mut PyObject) -> Object<'a> {
+    pub unsafe fn new(object: *mut PyObject) -> Object<'a> {
         // SAFETY: a live object is not NULL.
         Object(unsafe { NonNull::new_unchecked(object) }, PhantomData)
+    }
+
+    /// As [`Object::new`]; `None` of NULL.
+    ///
+    /// # Safety
+    /// As [`Object::new`], where it is not NULL.
+    #[inline]
+    pub unsafe fn optional(object: *mut PyObject) -> Option<Object<'a>> {
+        Some(Object(NonNull::new(object)?, PhantomData))
     }
 
     /// The object.
     #[inline]
     pub fn as_ptr(self) -> *mut PyObject {
         self.0.as_ptr()
+    }
+
+    /// Its type, borrowed.
+    #[inline]
+    pub fn type_of(self) -> Object<'a> {
+        // SAFETY: the type stands at the end of the header: `Python::get` has seen that it does.
+        unsafe {
+            let end = self.as_ptr().byte_add(header_nbytes()).cast::<*mut PyObject>();
+            Object::new(end.sub(1).read())
+        }
+    }
+
+    /// One more reference.
+    #[inline]
+    pub fn share(self, python: Python) -> Owned {
+        // SAFETY: a live object; there is a `Python`, so this thread is attached.
+        unsafe { python.Py_IncRef(self.as_ptr()) };
+        Owned(self.0, PhantomData)
+    }
+
+    /// The item of a tuple, borrowed from it.
+    ///
+    /// # Safety
+    /// It is a tuple, which has such a place.
+    #[inline]
+    pub unsafe fn item(self, python: Python, place: usize) -> Object<'a> {
+        // SAFETY: the item is live, as long as the tuple, which never changes.
+        unsafe { Object::new(python.PyTuple_GetItem(self, place as isize)) }
     }
 }
 
@@ -40,17 +78,6 @@ impl Owned {
     #[inline]
     pub unsafe fn new(object: *mut PyObject) -> Option<Owned> {
         Some(Owned(NonNull::new(object)?, PhantomData))
-    }
-
-    /// One more reference to a borrowed object.
-    ///
-    /// # Safety
-    /// `object` is live; this thread is attached.
-    #[inline]
-    pub unsafe fn share(python: Python, object: NonNull<PyObject>) -> Owned {
-        // SAFETY: `object` is live, and this thread is attached.
-        unsafe { python.Py_IncRef(object.as_ptr()) };
-        Owned(object, PhantomData)
     }
 
     /// The object, borrowed.
@@ -82,22 +109,92 @@ impl Drop for Owned {
     }
 }
 
-/// The type of any object, borrowed.
-///
-/// # Safety
-/// `object` is live, and [`Python::get`] has succeeded.
-#[inline]
-pub unsafe fn type_of(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: the type stands at the end of the header: `Python::get` has seen that it does.
-    unsafe { object.byte_add(header_nbytes()).cast::<*mut PyObject>().sub(1).read() }
+/// The error that stands for an exception that Python has set.
+#[cold]
+pub fn raised() -> Error {
+    Error::new(DLRS_CALLBACK).detail("Python raised an exception, which is still set")
 }
 
-/// Whether a live object is a text, as `PyUnicode_Check` tells: much faster than `isinstance`.
+/// The result of a Python function, or that it raised.
+///
+/// # Safety
+/// `object` is NULL or a new reference, which is taken; this thread is attached.
 #[inline]
-pub fn is_text(python: Python, object: *mut PyObject) -> bool {
-    const TEXT: c_ulong = 1 << 28; // Py_TPFLAGS_UNICODE_SUBCLASS
-    // SAFETY: a live object, and so its type.
-    unsafe { python.PyType_GetFlags(type_of(object)) & TEXT != 0 }
+pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
+    // SAFETY: `object` is NULL or a new reference, and this thread is attached.
+    unsafe { Owned::new(object) }.ok_or_else(raised)
+}
+
+/// Whether the exception that is set is of a kind.
+pub fn is(python: Python, kind: fn(Python) -> Object<'static>) -> bool {
+    // SAFETY: attached, and an exception is set.
+    unsafe { python.PyErr_ExceptionMatches(kind(python)) != 0 }
+}
+
+/// What a function of Python returns, where C has a sign that it raised.
+pub trait Returned: Sized {
+    /// As C has it.
+    type Raw;
+
+    /// # Safety
+    /// A function of Python has just returned `raw`: an object is a new reference, which is taken.
+    unsafe fn of(python: Python, raw: Self::Raw) -> Result<Self>;
+}
+
+impl Returned for Owned {
+    type Raw = *mut PyObject;
+
+    #[inline]
+    unsafe fn of(_: Python, raw: *mut PyObject) -> Result<Owned> {
+        // SAFETY: NULL or a new reference; there is a `Python`, so this thread is attached.
+        unsafe { required(raw) }
+    }
+}
+
+/// Kinds of numbers of which one stands for an exception: always, or where one is set.
+macro_rules! numbers {
+    ($($type:ty, $raw:ty, |$python:ident, $number:ident| $raised:expr, $value:expr;)*) => { $(
+        impl Returned for $type {
+            type Raw = $raw;
+
+            #[inline]
+            unsafe fn of($python: Python, $number: $raw) -> Result<$type> {
+                if $raised { Err(raised()) } else { Ok($value) }
+            }
+        }
+    )* };
+}
+
+numbers! {
+    bool, c_int, |_python, answer| answer < 0, answer > 0;
+    usize, isize, |_python, size| size < 0, size as usize;
+    isize, isize, |python, number| number == -1 && python.has_raised(), number;
+    i64, c_longlong, |python, number| number == -1 && python.has_raised(), number;
+    u64, u64, |python, number| number == u64::MAX && python.has_raised(), number;
+    f64, f64, |python, number| number == -1.0 && python.has_raised(), number;
+}
+
+/// Python's own types with their subclasses, as bits of the flags of a type.
+pub mod kinds {
+    use core::ffi::c_ulong;
+
+    /// `Py_TPFLAGS_LONG_SUBCLASS`
+    pub const LONG: c_ulong = 1 << 24;
+    /// `Py_TPFLAGS_LIST_SUBCLASS`
+    pub const LIST: c_ulong = 1 << 25;
+    /// `Py_TPFLAGS_TUPLE_SUBCLASS`
+    pub const TUPLE: c_ulong = 1 << 26;
+    /// `Py_TPFLAGS_UNICODE_SUBCLASS`
+    pub const TEXT: c_ulong = 1 << 28;
+    /// `Py_TPFLAGS_DICT_SUBCLASS`
+    pub const DICT: c_ulong = 1 << 29;
+}
+
+/// Whether an object is of some [`kinds`], as `PyTuple_Check` tells: much faster than `isinstance`.
+#[inline]
+pub fn is_a(python: Python, object: Object, kinds: c_ulong) -> bool {
+    // SAFETY: a type is live as long as its object.
+    unsafe { python.PyType_GetFlags(object.type_of()) & kinds != 0 }
 }
 
 /// An interned text.
@@ -106,31 +203,81 @@ pub fn text(python: Python, text: &CStr) -> Result<Owned> {
     unsafe { required(python.PyUnicode_InternFromString(text.as_ptr())) }
 }
 
-/// A number.
-pub fn integer(python: Python, value: i64) -> Result<Owned> {
-    // SAFETY: attached.
-    unsafe { required(python.PyLong_FromLongLong(value)) }
-}
-
-/// A tuple of objects, each of which gets one more reference.
-pub fn tuple(python: Python, items: &[*mut PyObject]) -> Result<Owned> {
-    // SAFETY: attached; live objects; each place is filled once, which takes the reference.
+/// A tuple of `count` objects.
+pub fn tuple(
+    python: Python,
+    count: usize,
+    mut item: impl FnMut(usize) -> Result<Owned>,
+) -> Result<Owned> {
+    // SAFETY: attached; a fresh tuple, filled before anybody sees it: each place takes a reference.
     unsafe {
-        let tuple = required(python.PyTuple_New(items.len() as isize))?;
-        for (place, &item) in items.iter().enumerate() {
-            python.Py_IncRef(item);
-            if python.PyTuple_SetItem(tuple.as_ptr(), place as isize, item) != 0 {
-                return Err(raised());
-            }
+        let tuple = required(python.PyTuple_New(count as isize))?;
+        for place in 0..count {
+            let item = item(place)?.into_ptr();
+            let set = python.PyTuple_SetItem(tuple.as_ptr(), place as isize, item);
+            bool::of(python, set)?;
         }
         Ok(tuple)
     }
 }
 
-/// A tuple of two numbers.
-pub fn pair(python: Python, first: i64, second: i64) -> Result<Owned> {
-    let (first, second) = (integer(python, first)?, integer(python, second)?);
-    tuple(python, &[first.as_ptr(), second.as_ptr()])
+/// A tuple of objects, each of which gets one more reference.
+pub fn tuple_of(python: Python, items: &[Object]) -> Result<Owned> {
+    let item = |place| items.get(place).map(|item: &Object| item.share(python));
+    tuple(python, items.len(), |place| item(place).ok_or_else(raised))
+}
+
+/// A tuple of numbers.
+pub fn numbers(python: Python, numbers: &[i64]) -> Result<Owned> {
+    let number = |place| numbers.get(place).copied().unwrap_or_default();
+    tuple(python, numbers.len(), |place| python.PyLong_FromLongLong(number(place)))
+}
+
+/// What is in a capsule of that name; `None` for any other, which is not ours to free: renamed, or
+/// no capsule at all. Sets no exception.
+#[inline]
+pub fn pointer<T>(python: Python, capsule: Object, name: &CStr) -> Option<NonNull<T>> {
+    // SAFETY: `name` ends with NUL.
+    unsafe { contents(python, capsule, name.as_ptr()) }
+}
+
+/// As [`pointer`].
+///
+/// # Safety
+/// `name` is a text that ends with NUL.
+#[inline]
+pub unsafe fn contents<T>(
+    python: Python,
+    capsule: Object,
+    name: *const c_char,
+) -> Option<NonNull<T>> {
+    match capsule.type_of() == python.PyCapsule_Type() {
+        // SAFETY: it is a capsule: nobody can derive from the type; `name` ends with NUL.
+        true => unsafe { inside(python, capsule, name) },
+        false => None,
+    }
+}
+
+/// As [`contents`], of a capsule.
+///
+/// # Safety
+/// It is one, and `name` is a text that ends with NUL.
+#[inline]
+pub unsafe fn inside<T>(
+    python: Python,
+    capsule: Object,
+    name: *const c_char,
+) -> Option<NonNull<T>> {
+    // SAFETY: `capsule` is a live capsule: its pointer is not NULL, and its name is NULL or a text.
+    unsafe {
+        let capsule = capsule.as_ptr();
+        let found = python.PyCapsule_GetName(capsule);
+        // Of our own capsules it is our own text: the addresses are compared before the contents.
+        if found != name && python.PyCapsule_IsValid(capsule, name) == 0 {
+            return None;
+        }
+        NonNull::new(python.PyCapsule_GetPointer(capsule, found).cast())
+    }
 }
 
 /// Work on more bytes lets other threads run Python meanwhile.
@@ -150,27 +297,47 @@ pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
 }
 
 /// `_PyType_Lookup`.
-type LookUp = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
+type LookUp = unsafe extern "C" fn(Object, Object) -> *mut PyObject;
 
 impl Python {
+    /// Whether an exception is set.
+    #[inline]
+    pub fn has_raised(self) -> bool {
+        // SAFETY: attached, by `Python`.
+        unsafe { !self.PyErr_Occurred().is_null() }
+    }
+
+    /// Clears the exception that is set, if any.
+    #[inline]
+    pub fn clear(self) {
+        // SAFETY: attached, by `Python`.
+        unsafe { self.PyErr_Clear() }
+    }
+
     /// An attribute; `None` when the object has none of that name.
     pub fn attribute(self, object: Object, name: Object) -> Result<Option<Owned>> {
         // SAFETY: live objects.
         unsafe {
             if let Some(look_up) = self.PyObject_GetOptionalAttr() {
                 let mut found = null_mut();
-                let answer = look_up(object.as_ptr(), name.as_ptr(), &raw mut found);
+                let answer = look_up(object, name, &raw mut found);
                 return if answer < 0 { Err(raised()) } else { Ok(Owned::new(found)) };
             }
-            let found = Owned::new(self.PyObject_GetAttr(object.as_ptr(), name.as_ptr()));
-            if found.is_none() {
-                if !is(self, Python::PyExc_AttributeError) {
-                    return Err(raised());
-                }
-                self.PyErr_Clear();
-            }
-            Ok(found)
         }
+        match self.PyObject_GetAttr(object, name) {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if is(self, Python::PyExc_AttributeError) => {
+                self.clear();
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An attribute that is needed.
+    pub fn named(self, object: Object, name: &CStr) -> Result<Owned> {
+        // SAFETY: a live object, and a text that ends with NUL.
+        unsafe { required(self.PyObject_GetAttrString(object, name.as_ptr())) }
     }
 
     /// An attribute of an object's attribute; `None` when there is no such.
@@ -195,9 +362,9 @@ impl Python {
         // SAFETY: live objects.
         unsafe {
             if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
-                && look_up(kind.as_ptr(), name.as_ptr()).is_null()
-                && (type_of(kind.as_ptr()) == self.PyType_Type()
-                    || self.gives_nothing(look_up, type_of(kind.as_ptr()), name)?)
+                && look_up(kind, name).is_null()
+                && (kind.type_of() == self.PyType_Type()
+                    || self.gives_nothing(look_up, kind.type_of(), name)?)
             {
                 return Ok(None);
             }
@@ -208,20 +375,15 @@ impl Python {
     /// Whether a metaclass gives its types no attribute of a name.
     ///
     /// # Safety
-    /// `meta` is live, and `look_up` is `_PyType_Lookup`.
+    /// `look_up` is `_PyType_Lookup`.
     #[inline(never)]
-    unsafe fn gives_nothing(
-        self,
-        look_up: LookUp,
-        meta: *mut PyObject,
-        name: Object,
-    ) -> Result<bool> {
+    unsafe fn gives_nothing(self, look_up: LookUp, meta: Object, name: Object) -> Result<bool> {
         let [more, all] = [text(self, c"__getattr__")?, text(self, c"__getattribute__")?];
-        let (more, all, usual) = (more.as_ptr(), all.as_ptr(), self.PyType_Type());
+        let (more, all, usual) = (more.object(), all.object(), self.PyType_Type());
         // SAFETY: live types and texts; what is found is compared only.
         unsafe {
             let plain = look_up(meta, more).is_null() && look_up(meta, all) == look_up(usual, all);
-            Ok(plain && look_up(meta, name.as_ptr()).is_null())
+            Ok(plain && look_up(meta, name).is_null())
         }
     }
 
@@ -231,38 +393,9 @@ impl Python {
         self.attribute_of_type(kind, name).map(|found| found.is_some())
     }
 
-    /// The type of an object.
-    pub fn kind(self, object: Object) -> Result<Owned> {
-        // SAFETY: a live object.
-        unsafe { required(self.PyObject_Type(object.as_ptr())) }
-    }
-
-    /// What a method without arguments returns; `None` when it raised.
-    pub fn call(self, object: Object, method: Object) -> Option<Owned> {
-        let args = [object.as_ptr()];
-        let (method, args) = (method.as_ptr(), args.as_ptr());
-        // SAFETY: live objects; one positional argument, the object.
-        unsafe { Owned::new(self.PyObject_VectorcallMethod(method, args, 1, null_mut())) }
-    }
-
-    /// Whether an object is true.
-    pub fn truth(self, object: Object) -> Result<bool> {
-        // SAFETY: live objects.
-        match unsafe { self.PyObject_IsTrue(object.as_ptr()) } {
-            -1 => Err(raised()),
-            truth => Ok(truth != 0),
-        }
-    }
-
-    /// The value of an integer object.
-    pub fn number(self, object: Object) -> Result<i64> {
-        // SAFETY: live objects.
-        unsafe {
-            let number = self.PyLong_AsLongLong(object.as_ptr());
-            if number == -1 && !self.PyErr_Occurred().is_null() {
-                return Err(raised());
-            }
-            Ok(number)
-        }
+    /// What a method of the first of some objects returns, given the others.
+    pub fn call(self, method: Object, args: &[Object]) -> Result<Owned> {
+        // SAFETY: live objects, all by position; the first is the one whose method it is.
+        unsafe { required(self.PyObject_VectorcallMethod(method, args.as_ptr(), args.len(), None)) }
     }
 }

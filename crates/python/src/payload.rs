@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use crate::constants::{self, Constant};
 use crate::error::Result;
 use crate::tensor::block::Block;
-use crate::{Object, PyObject, Python, header_nbytes, home, type_of};
+use crate::{Object, PyObject, Python, header_nbytes, home};
 
 /// The members after Python's object header.
 #[repr(C)]
@@ -29,16 +29,12 @@ pub unsafe fn payload(object: *mut PyObject) -> *mut Payload {
 /// any other.
 pub fn lent_block(python: Python, object: Object) -> Result<Option<NonNull<Block>>> {
     let of_lender = |object: Object| {
-        // SAFETY: a live object, and what one of that type holds.
-        unsafe {
-            let kind = home::here(python).ok()?.lender.kept()?;
-            (type_of(object.as_ptr()) == kind.as_ptr())
-                .then(|| (*payload(object.as_ptr())).tensor)?
-        }
+        let kind = home::here(python).ok()?.lender.kept()?;
+        // SAFETY: of that type, it holds a payload.
+        (object.type_of() == kind).then(|| unsafe { (*payload(object.as_ptr())).tensor })?
     };
-    // SAFETY: a live object. Nobody can derive from the type of views, each of which keeps the
-    // object that all of them are of.
-    if unsafe { type_of(object.as_ptr()) } != python.PyMemoryView_Type() {
+    // Nobody can derive from the type of views, each of which keeps the object that all are of.
+    if object.type_of() != python.PyMemoryView_Type() {
         return Ok(of_lender(object));
     }
     let viewed = python.attribute(object, constants::get(python, Constant::Obj)?)?;

@@ -8,55 +8,29 @@ use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
 use super::object::{Object, Owned};
-use super::symbols::{PyObject, Python};
-use crate::error::{Error, Result, Status::*, exception_of};
+pub use super::object::{is, raised, required};
+use super::symbols::Python;
+use crate::error::{Error, Result, exception_of};
 use crate::integer_text::hex;
-
-/// The error that stands for an exception that Python has set.
-#[cold]
-pub fn raised() -> Error {
-    Error::new(DLRS_CALLBACK).detail("Python raised an exception, which is still set")
-}
-
-/// The result of a Python function, or that it raised.
-///
-/// # Safety
-/// `object` is NULL or a new reference, which is taken; this thread is attached.
-#[inline]
-pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: `object` is NULL or a new reference, and this thread is attached.
-    unsafe { Owned::new(object) }.ok_or_else(raised)
-}
-
-/// The size that a Python function returned, or that it raised.
-pub fn size(size: isize) -> Result<usize> {
-    usize::try_from(size).map_err(|_| raised())
-}
-
-/// Whether the exception that is set is of a kind.
-pub fn is(python: Python, kind: fn(Python) -> *mut PyObject) -> bool {
-    // SAFETY: attached, and an exception is set.
-    unsafe { python.PyErr_ExceptionMatches(kind(python)) != 0 }
-}
 
 /// Keeps a pending exception from being seen, and from being lost, by what `body` calls, whose own
 /// exceptions are dropped.
 pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: attached; what was fetched is put back. Mostly none is set: to ask is cheaper.
-    unsafe {
-        let pending = !python.PyErr_Occurred().is_null();
-        if pending {
-            python.PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
-        }
-        let result = body();
-        if pending {
-            python.PyErr_Restore(kind, value, trace);
-        } else if !python.PyErr_Occurred().is_null() {
-            python.PyErr_Clear();
-        }
-        result
+    // Mostly none is set: to ask is cheaper.
+    let pending = python.has_raised();
+    if pending {
+        // SAFETY: attached, and three variables.
+        unsafe { python.PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace) };
     }
+    let result = body();
+    if pending {
+        // SAFETY: what was fetched is put back.
+        unsafe { python.PyErr_Restore(kind, value, trace) };
+    } else if python.has_raised() {
+        python.clear();
+    }
+    result
 }
 
 /// Whether the exception that is set is passed on, whatever was asked: KeyboardInterrupt and others
@@ -68,14 +42,11 @@ pub fn comes_through(python: Python) -> bool {
 /// Clears an exception, if one is set, which only means that something is not known.
 #[cold]
 pub fn forgive(python: Python) -> Result<()> {
-    // SAFETY: attached.
-    unsafe {
-        if !python.PyErr_Occurred().is_null() {
-            if comes_through(python) {
-                return Err(raised());
-            }
-            python.PyErr_Clear();
+    if python.has_raised() {
+        if comes_through(python) {
+            return Err(raised());
         }
+        python.clear();
     }
     Ok(())
 }
@@ -98,7 +69,7 @@ pub fn meanwhile<T>(python: Python, body: impl FnOnce() -> Result<T>) -> Result<
         let [kind, value, trace] = &mut set;
         python.PyErr_Fetch(kind, value, trace);
         let result = body();
-        if !python.PyErr_Occurred().is_null() && comes_through(python) {
+        if python.has_raised() && comes_through(python) {
             set.into_iter().for_each(|part| drop(Owned::new(part)));
         } else {
             let [kind, value, trace] = set;
@@ -110,7 +81,7 @@ pub fn meanwhile<T>(python: Python, body: impl FnOnce() -> Result<T>) -> Result<
 
 /// Sets an exception with our text, and returns the error for it.
 #[cold]
-pub fn refused(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Error {
+pub fn refused(python: Python, kind: Object, text: fmt::Arguments) -> Error {
     let mut message = Message::EMPTY;
     // Only `KindOf` fails, with an exception that comes through.
     if message.write_fmt(text).is_ok() {
@@ -141,7 +112,7 @@ pub fn utf8<'a>(python: Python, text: Object<'a>) -> Result<&'a [u8]> {
     let mut nbytes = 0;
     // SAFETY: attached; the text lives as long as its object, and is not written.
     unsafe {
-        let bytes = python.PyUnicode_AsUTF8AndSize(text.as_ptr(), &raw mut nbytes);
+        let bytes = python.PyUnicode_AsUTF8AndSize(text, &raw mut nbytes);
         if bytes.is_null() {
             return Err(raised());
         }
@@ -155,26 +126,20 @@ pub struct KindOf<'a>(pub Python, pub Object<'a>);
 impl fmt::Display for KindOf<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &KindOf(python, object) = self;
-        // SAFETY: attached, by `Python`; a live object; the text lives as long as its own does.
-        unsafe {
-            let kind = python.kind(object).ok();
-            let name = kind.and_then(|kind| {
-                Owned::new(python.PyObject_GetAttrString(kind.as_ptr(), c"__name__".as_ptr()))
-            });
-            let text = name.as_ref().and_then(|name| utf8(python, name.object()).ok());
-            match text {
-                Some(text) => write!(out, "'{}'", Quoted(text)),
-                None => {
-                    forgive(python).map_err(|_| fmt::Error)?;
-                    out.write_str("object")
-                }
+        let kind = python.PyObject_Type(object);
+        let name = kind.and_then(|kind| python.named(kind.object(), c"__name__"));
+        match name.as_ref().map(|name| utf8(python, name.object())) {
+            Ok(Ok(text)) => write!(out, "'{}'", Quoted(text)),
+            _ => {
+                forgive(python).map_err(|_| fmt::Error)?;
+                out.write_str("object")
             }
         }
     }
 }
 
 /// The exception that fits a status.
-pub fn class_of(python: Python, status: i32) -> *mut PyObject {
+pub fn class_of(python: Python, status: i32) -> Object<'static> {
     match exception_of(status).to_bytes() {
         b"BufferError" => python.PyExc_BufferError(),
         b"MemoryError" => python.PyExc_MemoryError(),
@@ -186,17 +151,18 @@ pub fn class_of(python: Python, status: i32) -> *mut PyObject {
 
 /// A built-in exception by its name; `None` if there is none. No exception is set.
 pub fn class_named(python: Python, name: &CStr) -> Option<Owned> {
-    // SAFETY: attached; the dictionary is borrowed.
-    unsafe {
-        let found = python.PyMapping_GetItemString(python.PyEval_GetBuiltins(), name.as_ptr());
-        let found = Owned::new(found).filter(|found| {
-            python.PyObject_IsSubclass(found.as_ptr(), python.PyExc_BaseException()) == 1
-        });
-        if found.is_none() {
-            python.PyErr_Clear();
-        }
-        found
+    // SAFETY: attached; the dictionary is borrowed, and the text ends with NUL.
+    let found = unsafe {
+        let builtins = Object::new(python.PyEval_GetBuiltins());
+        Owned::new(python.PyMapping_GetItemString(builtins, name.as_ptr()))
+    };
+    let class = python.PyExc_BaseException();
+    let is = |found: &Owned| python.PyObject_IsSubclass(found.object(), class).is_ok_and(|is| is);
+    let found = found.filter(is);
+    if found.is_none() {
+        python.clear();
     }
+    found
 }
 
 /// A text of moderate length, with its NUL.

@@ -12,6 +12,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
+use super::object::{Object, Owned};
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
@@ -113,9 +114,10 @@ pub unsafe fn fill(
     Ok(())
 }
 
-/// One method of [`Python`] per line, in three groups. `functions` are called right away, each by
+/// One method of [`Python`] per line, in four groups. `functions` are called right away, each by
 /// one jump that its many callers share; each is unsafe as C is: see CPython's manual for what its
-/// arguments must be. `objects` answer a borrowed
+/// arguments must be. `checked` ones take live objects and plain values, whatever these are, so
+/// they are safe, and what they return is an error where they raised. `objects` answer a borrowed
 /// object: `itself` one, or a `variable` that holds one. `optional` functions answer `None` where
 /// this Python lacks them.
 macro_rules! symbols {
@@ -123,20 +125,21 @@ macro_rules! symbols {
         functions { $(
             fn $name:ident($($arg:ident: $type:ty),*) $(-> $returns:ty)?;
         )* }
+        checked { $( fn $checked:ident($($given:ident: $gtype:ty),*) -> $answer:ty; )* }
         objects { $( $kind:ident $object:ident; )* }
         optional { $(
             fn $perhaps:ident($($ptype:ty),*) $(-> $preturns:ty)?;
         )* }
     ) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        enum Place { $($name,)* $($object,)* $($perhaps,)* End }
+        enum Place { $($name,)* $($checked,)* $($object,)* $($perhaps,)* End }
 
         const OPTIONAL: &[&str] = &[$(stringify!($perhaps)),*];
 
         /// The names in the order of the places, each with its NUL.
         pub(crate) const NAMES: &str = concat!(
-            $(stringify!($name), "\0",)* $(stringify!($object), "\0",)*
-            $(stringify!($perhaps), "\0",)*
+            $(stringify!($name), "\0",)* $(stringify!($checked), "\0",)*
+            $(stringify!($object), "\0",)* $(stringify!($perhaps), "\0",)*
         );
 
         static TABLE: [AtomicPtr<c_void>; Place::End as usize] =
@@ -164,9 +167,28 @@ macro_rules! symbols {
             )*
             $(
                 #[inline]
-                pub fn $object(self) -> *mut PyObject {
+                pub fn $checked(self, $($given: $gtype),*) -> Result<$answer> {
+                    type Raw = <$answer as $crate::object::Returned>::Raw;
+                    #[inline(never)]
+                    unsafe fn call($($given: $gtype),*) -> Raw {
+                        let address = TABLE[Place::$checked as usize].load(Relaxed);
+                        // SAFETY: the table is filled, and this is the function's type.
+                        unsafe {
+                            let call: unsafe extern "C" fn($($gtype),*) -> Raw =
+                                transmute(address);
+                            call($($given),*)
+                        }
+                    }
+                    // SAFETY: attached, and the objects are live, as their types say.
+                    unsafe { $crate::object::Returned::of(self, call($($given),*)) }
+                }
+            )*
+            $(
+                #[inline]
+                pub fn $object(self) -> Object<'static> {
                     let address = TABLE[Place::$object as usize].load(Relaxed);
-                    symbols!(@object $kind address)
+                    // SAFETY: required, so not NULL, and live for as long as Python runs.
+                    unsafe { Object::new(symbols!(@object $kind address)) }
                 }
             )*
             $(
@@ -183,8 +205,7 @@ macro_rules! symbols {
         }
     };
     (@object itself $address:ident) => { $address.cast() };
-    // SAFETY: the variable is set for as long as Python runs.
-    (@object variable $address:ident) => { unsafe { $address.cast::<*mut PyObject>().read() } };
+    (@object variable $address:ident) => { $address.cast::<*mut PyObject>().read() };
 }
 #[cfg(feature = "module")]
 pub(super) use symbols;
@@ -195,7 +216,7 @@ pub(super) use symbols;
 symbols! {
     functions {
         fn PyObject_VectorcallMethod(
-            name: *mut PyObject, args: *const *mut PyObject, n: usize, names: *mut PyObject
+            name: Object, args: *const Object, n: usize, names: Option<Object>
         ) -> *mut PyObject;
         fn Py_IsInitialized() -> c_int;
         fn Py_IncRef(object: *mut PyObject);
@@ -206,8 +227,8 @@ symbols! {
             kind: *mut *mut PyObject, value: *mut *mut PyObject, trace: *mut *mut PyObject
         );
         fn PyErr_Restore(kind: *mut PyObject, value: *mut PyObject, trace: *mut PyObject);
-        fn PyErr_ExceptionMatches(kind: *mut PyObject) -> c_int;
-        fn PyErr_SetString(kind: *mut PyObject, message: *const c_char);
+        fn PyErr_ExceptionMatches(kind: Object) -> c_int;
+        fn PyErr_SetString(kind: Object, message: *const c_char);
         fn PyCapsule_New(
             pointer: *mut c_void, name: *const c_char, destructor: Option<Destructor>
         ) -> *mut PyObject;
@@ -219,23 +240,12 @@ symbols! {
         fn PyCapsule_SetPointer(capsule: *mut PyObject, pointer: *mut c_void) -> c_int;
         fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
         fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
-        fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
-        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
-        fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
-        fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
         fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;
-        fn PyUnicode_AsUTF8AndSize(text: *mut PyObject, nbytes: *mut isize) -> *const c_char;
-        fn PyLong_FromLongLong(value: c_longlong) -> *mut PyObject;
-        fn PyLong_AsLongLong(value: *mut PyObject) -> c_longlong;
-        fn PyBool_FromLong(value: c_long) -> *mut PyObject;
+        fn PyUnicode_AsUTF8AndSize(text: Object, nbytes: *mut isize) -> *const c_char;
         fn PyTuple_New(n: isize) -> *mut PyObject;
         fn PyTuple_SetItem(tuple: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
-        fn PySequence_Size(sequence: *mut PyObject) -> isize;
-        fn PySequence_Contains(sequence: *mut PyObject, item: *mut PyObject) -> c_int;
-        fn PySequence_GetItem(sequence: *mut PyObject, place: isize) -> *mut PyObject;
-        fn PyMapping_GetItemString(mapping: *mut PyObject, key: *const c_char) -> *mut PyObject;
-        fn PyObject_CheckBuffer(object: *mut PyObject) -> c_int;
-        fn PyObject_GetBuffer(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int;
+        fn PyMapping_GetItemString(mapping: Object, key: *const c_char) -> *mut PyObject;
+        fn PyObject_GetBuffer(object: Object, view: *mut PyBuffer, flags: c_int) -> c_int;
         fn PyBuffer_Release(view: *mut PyBuffer);
         fn PyGILState_Ensure() -> c_int;
         fn PyGILState_Release(state: c_int);
@@ -251,18 +261,31 @@ symbols! {
         fn PyDict_SetDefault(
             dict: *mut PyObject, key: *mut PyObject, item: *mut PyObject
         ) -> *mut PyObject;
-        fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
-        fn PyType_GetFlags(kind: *mut PyObject) -> c_ulong;
-        fn PyTuple_Size(tuple: *mut PyObject) -> isize;
-        fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyObject_GetAttrString(object: Object, name: *const c_char) -> *mut PyObject;
+        fn PyType_GetFlags(kind: Object) -> c_ulong;
+        fn PyTuple_GetItem(tuple: Object, place: isize) -> *mut PyObject;
         fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
-        fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
-        fn PyLong_AsUnsignedLongLong(value: *mut PyObject) -> u64;
-        fn PyNumber_Index(object: *mut PyObject) -> *mut PyObject;
+        fn PyUnicode_CompareWithASCIIString(text: Object, with: *const c_char) -> c_int;
         fn PyEval_GetBuiltins() -> *mut PyObject;
-        fn PyObject_IsSubclass(class: *mut PyObject, of: *mut PyObject) -> c_int;
         fn PyEval_SaveThread() -> *mut c_void;
         fn PyEval_RestoreThread(thread: *mut c_void);
+    }
+    checked {
+        fn PyObject_Type(object: Object) -> Owned;
+        fn PyObject_Str(object: Object) -> Owned;
+        fn PyObject_GetAttr(object: Object, name: Object) -> Owned;
+        fn PyObject_IsTrue(object: Object) -> bool;
+        fn PyObject_IsSubclass(class: Object, of: Object) -> bool;
+        fn PyObject_CheckBuffer(object: Object) -> bool;
+        fn PyLong_FromLongLong(value: c_longlong) -> Owned;
+        fn PyLong_AsLongLong(value: Object) -> i64;
+        fn PyLong_AsUnsignedLongLong(value: Object) -> u64;
+        fn PyNumber_Index(object: Object) -> Owned;
+        fn PyBool_FromLong(value: c_long) -> Owned;
+        fn PyTuple_Size(tuple: Object) -> usize;
+        fn PySequence_Size(sequence: Object) -> usize;
+        fn PySequence_Contains(sequence: Object, item: Object) -> bool;
+        fn PySequence_GetItem(sequence: Object, place: isize) -> Owned;
     }
     objects {
         itself PyBaseObject_Type;
@@ -291,9 +314,9 @@ symbols! {
         fn PyErr_GetRaisedException() -> *mut c_void;
         fn Py_IsFinalizing() -> c_int;
         fn _Py_IsFinalizing() -> c_int;
-        fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
-        fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
-        fn PyCriticalSection_Begin(*mut CriticalSection, *mut PyObject);
+        fn PyObject_GetOptionalAttr(Object, Object, *mut *mut PyObject) -> c_int;
+        fn _PyType_Lookup(Object, Object) -> *mut PyObject;
+        fn PyCriticalSection_Begin(*mut CriticalSection, Object);
         fn PyCriticalSection_End(*mut CriticalSection);
         fn PyInterpreterView_FromCurrent() -> *mut c_void;
         fn PyInterpreterView_Close(*mut c_void);

@@ -1,20 +1,38 @@
 //! The arguments of a from_dlpack or `__dlpack__`, read from Python objects.
 
+use core::ffi::CStr;
+
 use super::array_interface::numbers;
 use super::import::Wanted;
-use super::object::{Object, is_text, type_of};
-use super::raise::{KindOf, is, raised, refused, required, utf8};
-use super::symbols::{PyObject, Python};
+use super::object::{Object, is_a, kinds};
+use super::raise::{KindOf, is, refused, utf8};
+use super::symbols::Python;
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
 use crate::device_type;
 use crate::error::{Error, Result, Status::*};
 use crate::integer_text::signed;
 
-/// Whether an object is given: NULL and `None` are the default.
+/// An object that is given: `None` of Python's is the default.
 #[inline]
-pub fn given(python: Python, object: *mut PyObject) -> bool {
-    !object.is_null() && object != python._Py_NoneStruct()
+pub fn given<'a>(python: Python, object: Option<Object<'a>>) -> Option<Object<'a>> {
+    object.filter(|&object| object != python._Py_NoneStruct())
+}
+
+/// Whether a text is some word.
+pub fn is_word(python: Python, text: Object, word: &CStr) -> bool {
+    // SAFETY: a live object; it sets no exception, and the word ends with NUL.
+    unsafe { python.PyUnicode_CompareWithASCIIString(text, word.as_ptr()) == 0 }
+}
+
+/// `copy` of the array API: `None`, true or false.
+#[inline]
+pub fn policy(python: Python, copy: Option<Object>) -> Result<CopyPolicy> {
+    Ok(match given(python, copy).map(|copy| python.PyObject_IsTrue(copy)).transpose()? {
+        None => CopyPolicy::IfNeeded,
+        Some(true) => CopyPolicy::Always,
+        Some(false) => CopyPolicy::Never,
+    })
 }
 
 /// Two integers, such as a version or a device is; else TypeError is set.
@@ -31,11 +49,10 @@ pub fn pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
 #[inline(never)]
 fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 2]> {
     let mut found = [0i64; 2];
-    // SAFETY: a live object.
-    let read = match unsafe { python.PySequence_Size(object.as_ptr()) } {
-        2 => numbers(python, object, &mut found).map(|_| ()),
-        ..0 => Err(raised()),
-        count => {
+    let read = match python.PySequence_Size(object) {
+        Ok(2) => numbers(python, object, &mut found).map(|_| ()),
+        Err(error) => Err(error),
+        Ok(count) => {
             let count = signed(count as i64);
             let text = format_args!("{name} must be a pair of integers, not {count} of them");
             return Err(refused(python, python.PyExc_TypeError(), text));
@@ -45,8 +62,7 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
         Ok(()) => {}
         // No sequence, or of something else; what its methods raise says more.
         Err(_) if is(python, Python::PyExc_TypeError) => {
-            // SAFETY: attached.
-            unsafe { python.PyErr_Clear() };
+            python.clear();
             let kind = KindOf(python, object);
             let text = format_args!("{name} must be a pair of integers; this {kind} is none");
             return Err(refused(python, python.PyExc_TypeError(), text));
@@ -68,53 +84,42 @@ fn any_pair(python: Python, object: Object, name: &'static str) -> Result<[i32; 
 /// A tuple of two small integers; `None` for anything else. No exception is set.
 #[inline(never)]
 pub fn usual_pair(python: Python, object: Object) -> Option<[i32; 2]> {
-    // SAFETY: a live object; a tuple's items live as long as it does.
-    unsafe {
-        if type_of(object.as_ptr()) != python.PyTuple_Type()
-            || python.PyTuple_Size(object.as_ptr()) != 2
-        {
+    if object.type_of() != python.PyTuple_Type() || !matches!(python.PyTuple_Size(object), Ok(2)) {
+        return None;
+    }
+    let item = |place| {
+        // SAFETY: a tuple of two.
+        let item = unsafe { object.item(python, place) };
+        if item.type_of() != python.PyLong_Type() {
             return None;
         }
-        let item = |place| {
-            let item = python.PyTuple_GetItem(object.as_ptr(), place);
-            if type_of(item) != python.PyLong_Type() {
-                return None;
-            }
-            let number = python.PyLong_AsLongLong(item);
-            if number == -1 {
-                python.PyErr_Clear(); // it may be too large
-                return None;
-            }
-            i32::try_from(number).ok()
-        };
-        Some([item(0)?, item(1)?])
-    }
+        let number = python.PyLong_AsLongLong(item);
+        // It may be too large.
+        number.inspect_err(|_| python.clear()).ok().and_then(|number| i32::try_from(number).ok())
+    };
+    Some([item(0)?, item(1)?])
 }
 
 impl Wanted {
     /// Adds the `device` and the `copy` of a from_dlpack.
-    ///
-    /// # Safety
-    /// The objects are NULL or live.
     #[inline]
-    pub unsafe fn ask(
+    pub fn ask(
         &mut self,
         python: Python,
-        device: *mut PyObject,
-        copy: *mut PyObject,
+        device: Option<Object>,
+        copy: Option<Object>,
     ) -> Result<()> {
-        if given(python, copy) {
+        if let Some(copy) = given(python, copy) {
             self.import.policy = read_copy(python, copy)?;
         }
-        if given(python, device) {
-            // SAFETY: `device` is live: `given` is false of NULL.
-            self.import.device = Some(read_device(python, unsafe { Object::new(device) })?);
+        if let Some(device) = given(python, device) {
+            self.import.device = Some(read_device(python, device)?);
         }
         Ok(())
     }
 }
 
-fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
+fn read_copy(python: Python, copy: Object) -> Result<CopyPolicy> {
     match copy {
         copy if copy == python._Py_TrueStruct() => Ok(CopyPolicy::Always),
         copy if copy == python._Py_FalseStruct() => Ok(CopyPolicy::Never),
@@ -128,10 +133,9 @@ fn read_copy(python: Python, copy: *mut PyObject) -> Result<CopyPolicy> {
 pub fn read_device(python: Python, device: Object) -> Result<DLDevice> {
     const NAME: &str = "device, unless it has a name such as 'cuda:0',";
     if usual_pair(python, device).is_none() {
-        // SAFETY: a live object.
-        let name = unsafe { required(python.PyObject_Str(device.as_ptr())) }?;
+        let name = python.PyObject_Str(device)?;
         let named = device_type::parse(utf8(python, name.object())?);
-        if named.is_ok() || is_text(python, device.as_ptr()) {
+        if named.is_ok() || is_a(python, device, kinds::TEXT) {
             return named;
         }
     }

@@ -1,12 +1,14 @@
 //! Memory that a Python object owns: the block keeps the object.
 
 use core::ffi::c_void;
+use core::mem::forget;
 use core::ptr::{NonNull, from_ref};
 
 use super::buffer;
 use super::home::{self, Home, Life};
+use super::object::Object;
 use super::raise::aside;
-use super::symbols::{PyObject, Python};
+use super::symbols::Python;
 use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::tensor::block::{self, Block, Kept, Owner};
@@ -15,17 +17,16 @@ use crate::validate::{Level, Rules, Snapshot};
 
 /// The owner of a block that keeps `object`, whose reference [`taken`] then takes.
 #[inline(always)]
-fn owner(object: NonNull<PyObject>, home: &'static Home) -> Owner {
+fn owner(object: Object, home: &'static Home) -> Owner {
     let (object, runtime) = (object.as_ptr().cast(), from_ref(home).cast());
     Owner::Object(Kept { free: let_go, object, runtime })
 }
 
 /// There is a block with this [`owner`]: it has its reference now.
 #[inline(always)]
-fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
-    // SAFETY: attached; `object` is live, as the block that keeps it was just made.
-    unsafe { python.Py_IncRef(object.as_ptr()) };
-    core::mem::forget(home.life());
+fn taken(python: Python, object: Object, home: &'static Home) {
+    object.share(python).into_ptr();
+    forget(home.life());
 }
 
 /// The object of this interpreter that keeps the memory, if it is held by one reference to `block`
@@ -33,7 +34,7 @@ fn taken(python: Python, object: NonNull<PyObject>, home: &'static Home) {
 ///
 /// # Safety
 /// `block` is live.
-pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<NonNull<PyObject>> {
+pub unsafe fn only_object<'a>(python: Python, mut block: NonNull<Block>) -> Option<Object<'a>> {
     loop {
         // SAFETY: `block` is live, and each block holds its owner: every step of the way is live.
         unsafe {
@@ -45,7 +46,7 @@ pub unsafe fn only_object(python: Python, mut block: NonNull<Block>) -> Option<N
                     if core::ptr::eq(free as *const (), let_go as *const ()) =>
                 {
                     let home = &*runtime.cast::<Home>();
-                    return NonNull::new(object.cast()).filter(|_| home.is_here(python));
+                    return Object::optional(object.cast()).filter(|_| home.is_here(python));
                 }
                 Owner::Callback(free, context) => return buffer::lent_by(python, free, context),
                 Owner::Versioned(base) => block::of_versioned(base),
@@ -110,17 +111,17 @@ pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
 /// A block around memory that `object` keeps. On error nothing is taken.
 ///
 /// # Safety
-/// `object` is live, and `tensor` as of [`Snapshot::read`].
+/// `tensor` is as of [`Snapshot::read`].
 #[inline(always)]
 pub unsafe fn around(
     python: Python,
     tensor: *const DLTensor,
     flags: u64,
-    object: NonNull<PyObject>,
+    object: Object,
 ) -> Result<NonNull<Block>> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     let home = home::here(python)?;
-    // SAFETY: `tensor`, its shape and its strides are readable, and `object` is live.
+    // SAFETY: `tensor`, its shape and its strides are readable.
     let block = unsafe {
         match block::around(tensor, flags, owner(object, home)) {
             Ok(block) => block,
@@ -132,14 +133,7 @@ pub unsafe fn around(
 }
 
 /// As [`around`], of a tensor that has been read.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn around_read(
-    python: Python,
-    tensor: &Snapshot,
-    object: NonNull<PyObject>,
-) -> Result<NonNull<Block>> {
+pub fn around_read(python: Python, tensor: &Snapshot, object: Object) -> Result<NonNull<Block>> {
     let home = home::here(python)?;
     wrap::wrap(tensor, owner(object, home)).inspect(|_| taken(python, object, home))
 }

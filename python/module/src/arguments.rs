@@ -1,32 +1,32 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
 use core::cmp::Ordering;
-use core::ffi::{CStr, c_ulong};
+use core::ffi::CStr;
 use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, checked, done, raise, refused, set, set_more, wrong};
-use super::tensor::{self, This};
+use super::failure::{Message, raise, refused, set, set_more, wrong};
+use super::tensor::This;
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
-use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::integer_text::unsigned;
 use crate::layout::{MAX_NDIM, Order};
 use crate::{device_type, dtype, dtype_notation};
 use dlpack_python::constants::{self, Constant};
-use dlpack_python::raise::{KindOf, Quoted, class_of, is, required, size, utf8};
-use dlpack_python::words::{given, read_device};
-use dlpack_python::{Object, Owned, PyObject, Python, is_text};
+use dlpack_python::kinds::{LIST, LONG, TEXT, TUPLE};
+use dlpack_python::raise::{KindOf, Quoted, class_of, is, utf8};
+use dlpack_python::words::{given, is_word, read_device};
+use dlpack_python::{Object, Owned, PyObject, Python, is_a};
 
 /// Most named arguments of a method.
 const MOST: usize = 5;
 
-/// The arguments of one call by position; NULL for omitted ones.
-pub type Values = [*mut PyObject; MOST];
+/// The arguments of one call by position; `None` for omitted ones.
+pub type Values<'a> = [Option<Object<'a>>; MOST];
 
 /// What a method does with an object and the arguments.
-pub type Body = unsafe fn(This, &Call, &Values) -> Result<Owned>;
+pub type Body = fn(This, &Call, &Values) -> Result<Owned>;
 
 /// A method or function, from which comes a function that gives its row of a table: its signature
 /// and docstring, the name, with the one in messages where that is another, and the parameters as
@@ -45,7 +45,7 @@ macro_rules! method {
                 <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
                 concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)*)
             ]
-            |$this, $call, [$($only,)* $($any,)* $($named,)*]| $body
+            |$this, $call, [$($only,)*] [$($any,)* $($named,)*]| $body
         );
     };
     (
@@ -53,36 +53,36 @@ macro_rules! method {
         $name:ident, |$this:tt, $call:tt| (..) $body:block
     ) => {
         $crate::arguments::method!(
-            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$this, $call, []| $body
+            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$this, $call, [] []| $body
         );
     };
     (
         @ [$signature:literal $($doc:literal)*] $name:ident [$($shown:literal)?] [$($text:expr),*]
-        |$this:tt, $call:tt, [$($value:ident,)*]| $body:block
+        |$this:tt, $call:tt, [$($only:ident,)*] [$($value:ident,)*]| $body:block
     ) => {
         pub(crate) const fn $name() -> $crate::spec::MethodDef {
             use $crate::arguments::{Call, Text, Values, called};
             use $crate::spec::{Docstring, MethodDef};
             use $crate::tensor::This;
-            use dlpack_python::{Owned, PyObject};
-            const TEXT: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
-            static CALL: [u8; TEXT.nbytes()] = TEXT.bytes();
+            use dlpack_python::{Object, Owned, PyObject};
+            const PARAMETERS: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
+            static CALL: [u8; PARAMETERS.nbytes()] = PARAMETERS.bytes();
             const LINES: Docstring = Docstring(concat!($signature, "\n--\n", $("\n", $doc),*));
             static DOC: [u8; LINES.nbytes()] = LINES.bytes();
-            #[allow(unused_unsafe)]
-            unsafe fn body(
+            fn body(
                 $this: This,
                 $call: &Call,
-                &[$($value,)* ..]: &Values,
+                &[$($only,)* $($value,)* ..]: &Values,
             ) -> $crate::error::Result<Owned> {
-                // SAFETY: `called` runs it for this method.
-                unsafe { $body }
+                // SAFETY: `called` has seen that those that are needed are given.
+                $( let $only = unsafe { $only.unwrap_unchecked() }; )*
+                $body
             }
             unsafe extern "C" fn method(
-                object: *mut PyObject,
-                args: *const *mut PyObject,
+                object: Object,
+                args: *const Object,
                 nargs: isize,
-                keywords: *mut PyObject,
+                keywords: Option<Object>,
             ) -> *mut PyObject {
                 // SAFETY: Python calls it, with `nargs` live values and those of the keywords;
                 // `body` is this method's.
@@ -124,23 +124,23 @@ impl Text {
 /// # Safety
 /// Python is calling, and the body is that of the method.
 pub unsafe fn called(
-    object: *mut PyObject,
-    args: *const *mut PyObject,
+    object: Object,
+    args: *const Object,
     nargs: isize,
-    keywords: *mut PyObject,
+    keywords: Option<Object>,
     text: *const u8,
     body: Body,
 ) -> *mut PyObject {
     // SAFETY: the tuple of names is live; the calling convention says how many values follow.
     unsafe {
         let python = Python::calling();
-        let count = if keywords.is_null() { 0 } else { python.PyTuple_Size(keywords) };
-        let (nargs, count) = (nargs.max(0) as usize, count.max(0) as usize);
-        let args = if args.is_null() { (&raw const keywords).cast() } else { args };
+        let count = keywords.map_or(Ok(0), |names| python.PyTuple_Size(names)).unwrap_or(0);
+        let nargs = nargs.max(0) as usize;
+        let args = if args.is_null() { (&raw const object).cast() } else { args };
         let (positional, named) =
             (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
         let call = Call { python, text, positional, named, keywords };
-        let mut values = [null_mut(); MOST];
+        let mut values = [None; MOST];
         let answer = match call.bind(&mut values) {
             Ok(()) => body(This::new(python, object), &call, &values),
             Err(error) => Err(error),
@@ -162,14 +162,14 @@ pub struct Call<'a> {
     /// That of [`called`].
     text: *const u8,
     /// Arguments by position.
-    pub positional: &'a [*mut PyObject],
+    pub positional: &'a [Object<'a>],
     /// Values of the keywords.
-    named: &'a [*mut PyObject],
-    /// Their names, or NULL.
-    keywords: *mut PyObject,
+    named: &'a [Object<'a>],
+    /// Their names.
+    keywords: Option<Object<'a>>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// The names of the parameters, an empty one, and that of the method.
     fn names(&self) -> impl Iterator<Item = &'static CStr> {
         // SAFETY: they begin behind the two numbers.
@@ -192,16 +192,13 @@ impl Call<'_> {
     }
 
     /// The place of a keyword among the parameters that have names.
-    fn place(&self, keyword: *mut PyObject) -> Option<usize> {
-        // SAFETY: keywords are texts.
-        let is = |name: &CStr| unsafe {
-            self.python.PyUnicode_CompareWithASCIIString(keyword, name.as_ptr()) == 0
-        };
+    fn place(&self, keyword: Object) -> Option<usize> {
+        let is = |name| is_word(self.python, keyword, name);
         self.names().take_while(|name| !name.is_empty()).position(is)
     }
 
     /// Stores each argument at the index of its name; omitted ones are not modified.
-    fn bind(&self, values: &mut Values) -> Result<()> {
+    fn bind(&self, values: &mut Values<'a>) -> Result<()> {
         // SAFETY: the two numbers.
         let [least, most] = unsafe { *self.text.cast::<[u8; 2]>() }.map(usize::from);
         let given = self.positional.len();
@@ -220,20 +217,21 @@ impl Call<'_> {
                 )),
             });
         }
-        values.iter_mut().zip(self.positional).for_each(|(to, from)| *to = *from);
+        values.iter_mut().zip(self.positional).for_each(|(to, from)| *to = Some(*from));
         for (place, &value) in self.named.iter().enumerate() {
+            let Some(keywords) = self.keywords else { break };
             // SAFETY: a tuple of as many names as there are values.
-            let keyword = unsafe { self.python.PyTuple_GetItem(self.keywords, place as isize) };
+            let keyword = unsafe { keywords.item(self.python, place) };
             let slot = self.place(keyword).and_then(|place| values.get_mut(least + place));
             match slot {
-                Some(slot) if slot.is_null() => *slot = value,
+                Some(slot) if slot.is_none() => *slot = Some(value),
                 // The words of Python's own functions: consumers of `__dlpack__` look for them.
                 slot => {
                     let what = match slot {
                         Some(_) => "got multiple values for argument",
                         None => "got an unexpected keyword argument",
                     };
-                    let keyword = Quoted(text(self.python, keyword)?);
+                    let keyword = Quoted(utf8(self.python, keyword)?);
                     return Err(self.wrong(format_args!("{what} '{keyword}'")));
                 }
             }
@@ -247,21 +245,18 @@ impl Call<'_> {
         wrong(self.python, self.name(), what)
     }
 
-    /// TypeError where an argument is missing.
-    pub fn needs(&self, object: *mut PyObject, what: &str) -> Result<()> {
-        match object.is_null() {
-            true => Err(self.wrong(format_args!("needs {what}"))),
-            false => Ok(()),
-        }
+    /// An argument that must not be missing; TypeError.
+    pub fn needs<'o>(&self, object: Option<Object<'o>>, what: &str) -> Result<Object<'o>> {
+        object.ok_or_else(|| self.wrong(format_args!("needs {what}")))
     }
 
     /// What `read` makes of an argument; `None` for the default.
     pub fn given<T>(
         &self,
-        object: *mut PyObject,
-        read: fn(&Self, *mut PyObject) -> Result<T>,
+        object: Option<Object>,
+        read: fn(&Self, Object) -> Result<T>,
     ) -> Result<Option<T>> {
-        given(self.python, object).then(|| read(self, object)).transpose()
+        given(self.python, object).map(|object| read(self, object)).transpose()
     }
 
     /// The exception for a text that cannot be parsed, or that names an unknown thing.
@@ -299,7 +294,7 @@ impl Call<'_> {
 
     /// A dtype by its name, by the type of NumPy, PyTorch or another that has that name, or by
     /// Python's type of such numbers.
-    pub fn dtype(&self, object: *mut PyObject) -> Result<DLDataType> {
+    pub fn dtype(&self, object: Object) -> Result<DLDataType> {
         let python = self.python;
         if let Some(number) = Number::of_type(python, object) {
             return Ok(number.dtype());
@@ -318,11 +313,11 @@ impl Call<'_> {
             return Err(refused(python, python.PyExc_ValueError(), text));
         }
         let found;
-        let name = match is_text(python, object) {
-            true => text(python, object)?,
+        let name = match is_a(python, object, TEXT) {
+            true => utf8(python, object)?,
             false => {
                 found = name_of(python, object)?;
-                let text = text(python, found.as_ptr())?;
+                let text = utf8(python, found.object())?;
                 // "torch.float32"
                 text.rsplit(|&byte| byte == b'.').next().unwrap_or(text)
             }
@@ -331,26 +326,23 @@ impl Call<'_> {
     }
 
     /// A device: its name, or the pair of `__dlpack_device__`.
-    pub fn device(&self, object: *mut PyObject) -> Result<DLDevice> {
+    pub fn device(&self, object: Object) -> Result<DLDevice> {
         const DEVICE: Arg = Arg::device;
         let python = self.python;
-        if is_text(python, object) {
-            let name = text(python, object)?;
+        if is_a(python, object, TEXT) {
+            let name = utf8(python, object)?;
             return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
         }
-        // SAFETY: a live object.
-        let device = read_device(python, unsafe { Object::new(object) })?;
+        let device = read_device(python, object)?;
         device_type::check(device).map_err(|error| error.of(DEVICE))?;
         Ok(device)
     }
 
     /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
-    pub fn order(&self, object: *mut PyObject) -> Result<Order> {
-        if object.is_null() {
-            return Ok(Order::C);
-        }
-        let name = if is_text(self.python, object) { text(self.python, object)? } else { &[] };
-        let order = match *name {
+    pub fn order(&self, object: Option<Object>) -> Result<Order> {
+        let Some(object) = object else { return Ok(Order::C) };
+        let is_text = is_a(self.python, object, TEXT);
+        let order = match *if is_text { utf8(self.python, object)? } else { &[] } {
             [letter] => Order::from_char(letter.into()),
             _ => None,
         };
@@ -388,7 +380,7 @@ pub enum Number {
 
 impl Number {
     /// The kind that a type is.
-    fn of_type(python: Python, kind: *mut PyObject) -> Option<Number> {
+    fn of_type(python: Python, kind: Object) -> Option<Number> {
         match kind {
             kind if kind == python.PyLong_Type() => Some(Number::Int),
             kind if kind == python.PyFloat_Type() => Some(Number::Float),
@@ -399,9 +391,8 @@ impl Number {
     }
 
     /// The kind that an object is; arrays and their elements are none.
-    pub fn of(python: Python, object: *mut PyObject) -> Option<Number> {
-        // SAFETY: a live object.
-        let kind = Number::of_type(python, unsafe { tensor::type_of(object) });
+    pub fn of(python: Python, object: Object) -> Option<Number> {
+        let kind = Number::of_type(python, object.type_of());
         kind.or(is_a(python, object, LONG).then_some(Number::Int))
     }
 
@@ -417,67 +408,46 @@ impl Number {
     }
 }
 
-/// Whether an object can serve as an index.
-#[inline]
-pub fn is_index(python: Python, object: *mut PyObject) -> bool {
-    // SAFETY: a live object.
-    unsafe { python.PyIndex_Check(object) != 0 }
-}
-
 /// A whole number.
 #[inline]
-pub fn number(python: Python, object: *mut PyObject) -> Result<i64> {
-    fitting(python, object, Python::PyExc_ValueError)
-}
-
-/// A whole number that is the index of an element.
-pub fn index(python: Python, object: *mut PyObject) -> Result<i64> {
-    fitting(python, object, Python::PyExc_IndexError)
-}
-
-/// A whole number; the exception for one that does not fit.
-#[inline]
-fn fitting(
-    python: Python,
-    object: *mut PyObject,
-    error: fn(Python) -> *mut PyObject,
-) -> Result<i64> {
-    // SAFETY: a live object.
-    checked(python, -1, unsafe { python.PyNumber_AsSsize_t(object, error(python)) as i64 })
+pub fn number(python: Python, object: Object) -> Result<i64> {
+    python.PyNumber_AsSsize_t(object, python.PyExc_ValueError()).map(|number| number as i64)
 }
 
 /// An axis.
-pub fn axis(python: Python, object: *mut PyObject) -> Result<i32> {
+pub fn axis(python: Python, object: Object) -> Result<i32> {
     // What does not fit is no axis either.
     Ok(i32::try_from(number(python, object)?).unwrap_or(i32::MAX))
 }
 
 /// The numbers of a sequence, or one number: what has no length. Every array could be an index, so
 /// it is no use to ask that.
-pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
-    if !is_a(python, object, LONG) {
-        // SAFETY: a live object.
-        match size(unsafe { python.PySequence_Size(object) }) {
-            Ok(count) => return sequence(python, object, count, room),
-            Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
-            // SAFETY: attached.
-            Err(_) => unsafe { python.PyErr_Clear() },
-        }
+pub fn shape<'r>(
+    python: Python,
+    object: Object,
+    room: &'r mut [i64; MAX_NDIM],
+) -> Result<&'r [i64]> {
+    match length(python, object)? {
+        Some(count) => fill(room, count, &mut |place| {
+            let item = python.PySequence_GetItem(object, place as isize)?;
+            number(python, item.object())
+        }),
+        None => fill(room, 1, &mut |_| number(python, object)),
     }
-    fill(room, 1, &mut |_| number(python, object))
 }
 
-fn sequence(
-    python: Python,
-    object: *mut PyObject,
-    count: usize,
-    room: &mut [i64; MAX_NDIM],
-) -> Result<&[i64]> {
-    fill(room, count, &mut |place| {
-        // SAFETY: a live sequence.
-        let item = unsafe { required(python.PySequence_GetItem(object, place as isize)) }?;
-        number(python, item.as_ptr())
-    })
+/// The length of a sequence; `None` of what has none.
+pub fn length(python: Python, object: Object) -> Result<Option<usize>> {
+    if is_a(python, object, LONG) {
+        return Ok(None);
+    }
+    match python.PySequence_Size(object) {
+        Err(_) if is(python, Python::PyExc_TypeError) => {
+            python.clear();
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
 }
 
 fn fill<'r>(
@@ -548,69 +518,28 @@ fn distance(from: &[u8], to: &[u8]) -> usize {
     row.last().copied().unwrap_or(usize::MAX)
 }
 
-/// The bytes of a text, borrowed from it.
-fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
-    // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
-    unsafe { utf8(python, Object::new(object)) }
-}
-
 /// The name of a dtype that is no text: that of a type, else its str().
-fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
-    // SAFETY: live objects.
-    unsafe {
-        let name = constants::get(python, Constant::Name)?;
-        match python.attribute(Object::new(object), name)? {
-            Some(name) if is_text(python, name.as_ptr()) => Ok(name),
-            _ => required(python.PyObject_Str(object)),
-        }
+fn name_of(python: Python, object: Object) -> Result<Owned> {
+    match python.attribute(object, constants::get(python, Constant::Name)?)? {
+        Some(name) if is_a(python, name.object(), TEXT) => Ok(name),
+        _ => python.PyObject_Str(object),
     }
 }
 
 /// A wrong argument in a message: itself if it is a text, else the name of its type.
-struct Given(Python, *mut PyObject);
+struct Given<'a>(Python, Object<'a>);
 
-impl fmt::Display for Given {
+impl fmt::Display for Given<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &Given(python, object) = self;
-        match is_text(python, object).then(|| text(python, object)) {
+        match is_a(python, object, TEXT).then(|| utf8(python, object)) {
             Some(Ok(text)) => write!(out, "'{}'", Quoted(text)),
-            // SAFETY: `object` is a live argument of the call.
-            _ => KindOf(python, unsafe { Object::new(object) }).fmt(out),
+            _ => KindOf(python, object).fmt(out),
         }
     }
 }
 
-/// `Py_TPFLAGS_LONG_SUBCLASS`
-const LONG: c_ulong = 1 << 24;
-/// `Py_TPFLAGS_LIST_SUBCLASS`
-pub const LIST: c_ulong = 1 << 25;
-/// `Py_TPFLAGS_TUPLE_SUBCLASS`
-pub const TUPLE: c_ulong = 1 << 26;
-
-/// Whether an object is of one of Python's own types, as `PyTuple_Check` tells: much faster than
-/// `isinstance`.
-#[inline]
-pub fn is_a(python: Python, object: *mut PyObject, kinds: c_ulong) -> bool {
-    // SAFETY: a live object, and so its type.
-    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & kinds != 0 }
-}
-
 /// Whether an object is true; one that is not given is not.
-pub fn truth(python: Python, object: *mut PyObject) -> Result<bool> {
-    if object.is_null() {
-        return Ok(false);
-    }
-    // SAFETY: a live object.
-    done(unsafe { python.PyObject_IsTrue(object) })
-}
-
-/// `copy` of the array API: None, True or False.
-pub fn policy(python: Python, object: *mut PyObject) -> Result<CopyPolicy> {
-    if !given(python, object) {
-        return Ok(CopyPolicy::IfNeeded);
-    }
-    truth(python, object).map(|always| match always {
-        true => CopyPolicy::Always,
-        false => CopyPolicy::Never,
-    })
+pub fn truth(python: Python, object: Option<Object>) -> Result<bool> {
+    object.map_or(Ok(false), |object| python.PyObject_IsTrue(object))
 }

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, dtype_name, none, raise, refused, slot, text, truth, tuple, whole};
+use super::failure::{Message, dtype_name, none, raise, refused, slot, text};
 use super::scalars;
 use super::views::get_transposed;
 use crate::abi::*;
@@ -15,7 +15,7 @@ use crate::spec::GetSetDef;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
 use crate::{device_type, dtype};
 use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python};
+use dlpack_python::{Owned, Python, numbers};
 
 /// Attributes that are read from a snapshot: the name, what it gives, and its documentation. One
 /// getter serves them all; it gets the place in the table.
@@ -47,8 +47,10 @@ macro_rules! attributes {
 
 attributes! {
     Strides, c"strides", "Strides in elements, a tuple.",
-        |python, tensor| tuple(python, tensor.strides());
-    Ndim, c"ndim", "Number of axes.", |python, tensor| whole(python, tensor.shape().len() as u64);
+        |python, tensor| numbers(python, tensor.strides());
+    Ndim, c"ndim", "Number of axes.", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(tensor.shape().len() as u64)
+    };
     Dtype, c"dtype", "Element type, its name: 'float32', 'bfloat16'.",
         |python, tensor| dtype_name(python, tensor.dtype);
     Device, c"device", "Device, its name: 'cpu', 'cuda:0'.", |python, tensor| {
@@ -56,23 +58,28 @@ attributes! {
         let _ = device_type::format(tensor.device, &mut name);
         text(python, name.text())
     };
-    Size, c"size", "Number of elements.", |python, tensor| whole(python, tensor.numel()? as u64);
+    Size, c"size", "Number of elements.",
+        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.numel()? as u64);
     Nbytes, c"nbytes", "Bytes of the elements without gaps.",
-        |python, tensor| whole(python, tensor.nbytes()?);
-    Itemsize, c"itemsize", "Bytes of one element, rounded up.",
-        |python, tensor| whole(python, dtype::padded_bytes(tensor.dtype).into());
+        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.nbytes()?);
+    Itemsize, c"itemsize", "Bytes of one element, rounded up.", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(dtype::padded_bytes(tensor.dtype).into())
+    };
     DataPtr, c"data_ptr", "Address of element (0, ..., 0); 0 if empty.", |python, tensor| {
         tensor.check_addressed()?;
-        whole(python, if tensor.empty { 0 } else { tensor.first() as u64 })
+        let address = if tensor.empty { 0 } else { tensor.first() as u64 };
+        python.PyLong_FromUnsignedLongLong(address)
     };
     ByteOffset, c"byte_offset", "byte_offset of the DLTensor.",
-        |python, tensor| whole(python, tensor.byte_offset);
+        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.byte_offset);
     Flags, c"flags", "Flags of DLPack, as the bits of a number.",
-        |python, tensor| whole(python, tensor.flags);
-    ReadOnly, c"readonly", "Whether the elements must not be written.",
-        |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0);
-    IsCopied, c"is_copied", "Whether it is a copy that is not shared.",
-        |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0);
+        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.flags);
+    ReadOnly, c"readonly", "Whether the elements must not be written.", |python, tensor| {
+        python.PyBool_FromLong((tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0).into())
+    };
+    IsCopied, c"is_copied", "Whether it is a copy that is not shared.", |python, tensor| {
+        python.PyBool_FromLong((tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0).into())
+    };
     CudaArrayInterface, c"__cuda_array_interface__",
         "CUDA array interface of a tensor on CUDA; else AttributeError.",
         |python, tensor| array_interface(python, tensor, true);
@@ -129,11 +136,12 @@ fn array_interface(python: Python, tensor: &Snapshot, cuda: bool) -> Result<Owne
             let steps = steps.get_mut(..tensor.shape().len()).unwrap_or_default();
             let item_nbytes = dtype::padded_bytes(tensor.dtype);
             layout::strides_to_bytes(tensor.shape(), steps, item_nbytes)?;
-            tuple(python, steps)?
+            numbers(python, steps)?
         }
     };
-    let shape = tuple(python, tensor.shape())?;
-    let read_only = truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0)?;
+    let shape = numbers(python, tensor.shape())?;
+    let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
+    let read_only = python.PyBool_FromLong(read_only.into())?;
     let address = if tensor.empty { 0 } else { tensor.first() as u64 };
     // SAFETY: live objects and texts, as the format says.
     unsafe {
@@ -162,9 +170,10 @@ slot!(
     get_shape, "shape", |this, _place: *mut c_void| -> Owned {
         let &DLTensor { ndim, shape, .. } = this.live().description();
         match check_ndim(ndim)? {
-            0 => tuple(this.python, &[]),
+            0 => numbers(this.python, &[]),
             _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL)),
-            ndim => tuple(this.python, from_raw_parts(shape, ndim)),
+            // SAFETY: a live tensor has so many extents.
+            ndim => numbers(this.python, unsafe { from_raw_parts(shape, ndim) }),
         }
     }
 );

@@ -20,7 +20,7 @@ use crate::layout::{self, Order};
 use crate::platform;
 use crate::validate::{Rules, Snapshot};
 use crate::{device_type, dtype_notation};
-use dlpack_python::{Owned, PyBuffer, PyObject, Python, home};
+use dlpack_python::{Object, Owned, PyBuffer, PyObject, Python, home};
 
 const WRITABLE: c_int = 1;
 const FORMAT: c_int = 4;
@@ -37,8 +37,11 @@ fn refuse(detail: &'static str) -> Error {
 slot!(
     /// `bf_getbuffer`.
     get, "memoryview", |this, view: *mut PyBuffer, flags: c_int| -> () {
-        (*view).obj = null_mut();
-        export(this, view, flags)
+        // SAFETY: Python's struct.
+        unsafe {
+            (*view).obj = null_mut();
+            export(this, view, flags)
+        }
     }
 );
 
@@ -89,14 +92,13 @@ unsafe fn export(this: This, view: *mut PyBuffer, flags: c_int) -> Result<()> {
     let wants = |what| flags & what == what;
     // SAFETY: Python's struct; the arrays hold twice `ndim` values.
     unsafe {
-        this.python.Py_IncRef(this.as_ptr());
         view.write(PyBuffer {
             buf: if tensor.empty {
                 EMPTY.as_ptr().cast_mut().cast()
             } else {
                 tensor.first().cast()
             },
-            obj: this.as_ptr(),
+            obj: this.object().share(this.python).into_ptr(),
             len: nbytes,
             itemsize,
             readonly: (tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0).into(),
@@ -147,8 +149,8 @@ pub unsafe extern "C" fn release(_: *mut PyObject, view: *mut PyBuffer) {
 
 /// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
 /// `Tensor`, which has no buffer itself.
-pub fn lender(python: Python) -> Result<*mut PyObject> {
-    Ok(home::here(python)?.lender.get(|| lender_type(python))?.as_ptr())
+pub fn lender(python: Python) -> Result<Object<'static>> {
+    home::here(python)?.lender.get(|| lender_type(python))
 }
 
 fn lender_type(python: Python) -> Result<Owned> {

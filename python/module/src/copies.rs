@@ -1,12 +1,12 @@
 //! Copies in another order or place.
 
-use super::arguments::{self, method};
-use super::failure::truth;
+use super::arguments::method;
 use super::tensor::{Held, This};
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{self, Order};
 use crate::validate::Snapshot;
+use dlpack_python::words::policy;
 use dlpack_python::{Owned, detached};
 use dlpack_tensor::tensor::Versioned;
 
@@ -54,7 +54,10 @@ method!(
         let order = call.order(order)?;
         derived(this, &mut |from| {
             let tensor = this.live().tensor();
-            copy::made(OPTIONS, &mut |job| copy::contiguous(from, tensor, order, OPTIONS, job))
+            copy::made(OPTIONS, &mut |job| {
+                // SAFETY: a live tensor, from which `from` was read.
+                unsafe { copy::contiguous(from, tensor, order, OPTIONS, job) }
+            })
         })
     }
 );
@@ -68,7 +71,7 @@ method!(
         let mut snapshot = Snapshot::new();
         this.live().read(OPTIONS.rules(), &mut snapshot)?;
         let dense = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
-        truth(call.python, dense)
+        call.python.PyBool_FromLong(dense.into())
     }
 );
 method!(
@@ -80,12 +83,13 @@ method!(
     /// >>> dlpack_rs.zeros(3).to('cpu', copy=True).is_copied
     /// True
     to, |this, call| (/ device * copy) {
-        call.needs(device, "a device")?;
-        let device = call.device(device)?;
-        let policy = arguments::policy(call.python, copy)?;
+        let device = call.device(call.needs(device, "a device")?)?;
+        let policy = policy(call.python, copy)?;
         derived(this, &mut |from| {
+            let tensor = this.live().tensor();
             copy::made(OPTIONS, &mut |job| {
-                copy::to_device(from, this.live().tensor(), device, policy, OPTIONS, job)
+                // SAFETY: a live tensor, from which `from` was read.
+                unsafe { copy::to_device(from, tensor, device, policy, OPTIONS, job) }
             })
         })
     }

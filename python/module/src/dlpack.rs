@@ -1,23 +1,21 @@
 //! `from_dlpack`, and `__dlpack__`.
 
 use super::arguments::{self, method};
-use super::failure::{answer, refused, tuple};
-use super::tensor::{self, This, wanted};
+use super::failure::{answer, refused};
+use super::tensor::{self, Held, This, wanted};
 use crate::error::{Result, Status::*};
-use dlpack_python::import::import;
-use dlpack_python::words::{given, usual_pair};
-use dlpack_python::{Object, Owned, PyObject, Python, capsule, export};
-use dlpack_tensor::tensor::Versioned;
+use dlpack_python::words::{given, policy, usual_pair};
+use dlpack_python::{Object, Owned, PyObject, capsule, export, numbers};
 
 /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
 ///
 /// # Safety
 /// Python calls it for a `Tensor`.
 pub unsafe extern "C" fn dlpack(
-    object: *mut PyObject,
-    args: *const *mut PyObject,
+    object: Object,
+    args: *const Object,
     nargs: isize,
-    names: *mut PyObject,
+    names: Option<Object>,
 ) -> *mut PyObject {
     // SAFETY: Python calls it attached, for a `Tensor`, with its arguments at `args`.
     unsafe {
@@ -25,54 +23,36 @@ pub unsafe extern "C" fn dlpack(
             let keywords = export::parse(args, nargs, names)?;
             let this = This::new(python, object);
             let others = [keywords.stream, keywords.dl_device, keywords.copy];
-            if !others.iter().any(|&value| given(python, value))
-                && knows_versions(python, keywords.max_version)
+            // As nearly every call, of a consumer that knows versions.
+            let version = keywords.max_version.and_then(|pair| usual_pair(python, pair));
+            if !others.iter().any(|&value| given(python, value).is_some())
+                && version.is_some_and(|[major, minor]| major >= 1 && minor >= 0)
             {
                 return this.live().share()?.give(|tensor| capsule::new(python, tensor));
             }
-            exported(python, this.live().tensor(), &keywords)
+            exported(this, &keywords)
         })
     }
 }
 
 /// The capsule for any keywords.
-///
-/// # Safety
-/// The tensor and the objects are live.
 #[inline(never)]
-unsafe fn exported(
-    python: Python,
-    tensor: Versioned,
-    keywords: &export::Keywords,
-) -> Result<Owned> {
-    // SAFETY: `tensor` is live; each of the keywords is NULL or a live object.
-    unsafe {
-        let request = export::read(python, keywords)?;
-        export::export(python, tensor, &request).map_err(|error| match error.status() {
-            DLRS_READ_ONLY => {
-                let text = format_args!(
-                    "Tensor.__dlpack__: a legacy capsule cannot say that the data is read-only: \
-                     ask with max_version=(1, 0) or newer, or export a copy(); of a producer from \
-                     before DLPack 1.0 that may be written, take it in with legacy_writable=True"
-                );
-                refused(python, python.PyExc_BufferError(), text)
-            }
-            _ => error,
-        })
-    }
-}
-
-/// Whether `max_version` is a pair of a consumer that knows versions, as in nearly every call.
-/// Anything odd is left to [`export::read`].
-///
-/// # Safety
-/// The object is NULL or live.
-#[inline]
-unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
-    // SAFETY: `max_version` is live: it is not NULL.
-    !max_version.is_null()
-        && usual_pair(python, unsafe { Object::new(max_version) })
-            .is_some_and(|[major, minor]| major >= 1 && minor >= 0)
+fn exported(this: This, keywords: &export::Keywords) -> Result<Owned> {
+    let python = this.python;
+    let request = export::read(python, keywords)?;
+    // SAFETY: a live tensor.
+    let capsule = unsafe { export::export(python, this.live().tensor(), &request) };
+    capsule.map_err(|error| match error.status() {
+        DLRS_READ_ONLY => {
+            let text = format_args!(
+                "Tensor.__dlpack__: a legacy capsule cannot say that the data is read-only: ask \
+                 with max_version=(1, 0) or newer, or export a copy(); of a producer from before \
+                 DLPack 1.0 that may be written, take it in with legacy_writable=True"
+            );
+            refused(python, python.PyExc_BufferError(), text)
+        }
+        _ => error,
+    })
 }
 
 method!(
@@ -82,7 +62,7 @@ method!(
     /// (1, 0)
     __dlpack_device__ as "Tensor.__dlpack_device__", |this, call| (/ *) {
         let device = this.live().description().device;
-        tuple(call.python, &[device.device_type.into(), device.device_id.into()])
+        numbers(call.python, &[device.device_type.into(), device.device_id.into()])
     }
 );
 
@@ -100,12 +80,11 @@ method!(
     /// [97, 98, 99]
     from_dlpack, |_, call| (object / * device copy legacy_writable) {
         let python = call.python;
-        let policy = arguments::policy(python, copy)?;
-        let device = if given(python, device) { Some(call.device(device)?) } else { None };
-        let mut wanted = wanted(device, policy);
+        let policy = policy(python, copy)?;
+        let mut wanted = wanted(call.given(device, Call::device)?, policy);
         if arguments::truth(python, legacy_writable)? {
             wanted.legacy_flags = 0;
         }
-        tensor::wrap(python, tensor::known(python)?, import(python, Object::new(object), &wanted)?)
+        Held::import(python, object, &wanted)?.object(tensor::known(python)?)
     }
 );

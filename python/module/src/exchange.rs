@@ -9,8 +9,7 @@ use super::tensor::{self, This};
 use super::types;
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
-use dlpack_python::Python;
-use dlpack_python::raise::required;
+use dlpack_python::{Object, Python};
 use dlpack_tensor::tensor::share;
 
 /// `managed_tensor_from_py_object_no_sync`.
@@ -61,7 +60,7 @@ pub unsafe fn to_object(
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
                 return Err(Error::new(DLRS_NULL_ARG));
             };
-            let kind = types::tensor(python, api)?.as_ptr();
+            let kind = types::tensor(python, api)?;
             let object = tensor::wrap_if(python, kind, || tensor::owned(tensor))?;
             out.write(object.into_ptr().cast());
             Ok(())
@@ -73,20 +72,21 @@ pub unsafe fn to_object(
 ///
 /// # Safety
 /// `object` is NULL or live.
-unsafe fn ours(python: Python, object: *mut c_void, out: *mut c_void) -> Result<This> {
+unsafe fn ours<'a>(python: Python, object: *mut c_void, out: *mut c_void) -> Result<This<'a>> {
     if object.is_null() || out.is_null() {
         return Err(Error::new(DLRS_NULL_ARG));
     }
     // SAFETY: `object` is live, for it is not NULL; only our `Tensor`s have that `tp_dealloc`.
     unsafe {
-        let kind = required(python.PyObject_Type(object.cast()))?;
-        let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::tp_dealloc as c_int);
+        let object = Object::new(object.cast());
+        let kind = python.PyObject_Type(object)?;
+        let dealloc = python.PyType_GetSlot(kind.object(), Slot::tp_dealloc as c_int);
         if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
-            python.PyErr_Clear();
+            python.clear();
             let error = Error::new(DLRS_BAD_ARG);
             return Err(error
                 .detail("the object is no Tensor of this library\0Import it by from_dlpack()."));
         }
-        Ok(This::new(python, object.cast()))
+        Ok(This::new(python, object))
     }
 }

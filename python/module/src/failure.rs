@@ -2,59 +2,18 @@
 
 use core::ffi::{c_char, c_int};
 use core::fmt::{self, Write};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
 use crate::abi::DLDataType;
 use crate::dtype;
 use crate::error::{Error, Reader, Result, Status::*};
 pub use dlpack_python::raise::{Message, refused};
 use dlpack_python::raise::{class_of, raised, required};
-use dlpack_python::{Owned, PyObject, Python};
-
-/// The non-negative result of a Python function, or that it raised.
-#[inline]
-pub fn done(answer: c_int) -> Result<bool> {
-    if answer < 0 { Err(raised()) } else { Ok(answer > 0) }
-}
-
-/// The number that a Python function returned, or that it raised, of which `failed` may be a sign.
-#[inline]
-pub fn checked<T: PartialEq>(python: Python, failed: T, number: T) -> Result<T> {
-    // SAFETY: attached, by `Python`.
-    match number == failed && unsafe { !python.PyErr_Occurred().is_null() } {
-        true => Err(raised()),
-        false => Ok(number),
-    }
-}
+use dlpack_python::{Object, Owned, PyObject, Python};
 
 /// None, to be returned.
 pub fn none(python: Python) -> Owned {
-    own(python, python._Py_NoneStruct())
-}
-
-/// An object of Python's own, to be returned.
-pub fn own(python: Python, object: *mut PyObject) -> Owned {
-    // SAFETY: it is there as long as Python.
-    unsafe { Owned::share(python, NonNull::new_unchecked(object)) }
-}
-
-/// Truth as an object, to be returned.
-pub fn truth(python: Python, truth: bool) -> Result<Owned> {
-    // SAFETY: attached, by `Python`.
-    unsafe { required(python.PyBool_FromLong(truth.into())) }
-}
-
-/// A tuple of numbers.
-pub fn tuple(python: Python, numbers: &[i64]) -> Result<Owned> {
-    // SAFETY: a fresh tuple, filled with fresh numbers before anybody sees it.
-    unsafe {
-        let tuple = required(python.PyTuple_New(numbers.len() as isize))?;
-        for (place, &number) in numbers.iter().enumerate() {
-            let number = required(python.PyLong_FromLongLong(number))?;
-            done(python.PyTuple_SetItem(tuple.as_ptr(), place as isize, number.into_ptr()))?;
-        }
-        Ok(tuple)
-    }
+    python._Py_NoneStruct().share(python)
 }
 
 /// A text of Python's.
@@ -62,12 +21,6 @@ pub fn text(python: Python, text: &[u8]) -> Result<Owned> {
     let start: *const c_char = text.as_ptr().cast();
     // SAFETY: as many bytes as there are.
     unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
-}
-
-/// A number of Python's.
-pub fn whole(python: Python, number: u64) -> Result<Owned> {
-    // SAFETY: attached, by `Python`.
-    unsafe { required(python.PyLong_FromUnsignedLongLong(number)) }
 }
 
 /// The name of a dtype.
@@ -161,14 +114,17 @@ macro_rules! slot {
         /// # Safety
         /// Python calls it for an object of the type.
         pub unsafe extern "C" fn $name(
-            object: *mut PyObject $(, $argument: $type)*
+            object: dlpack_python::Object $(, $argument: $type)*
         ) -> <$answer as $crate::failure::Answer>::Given {
-            use $crate::{failure::answer, tensor::This};
+            fn body(
+                $this: $crate::tensor::This $(, $argument: $type)*
+            ) -> $crate::error::Result<$answer> {
+                $body
+            }
             // SAFETY: Python calls it attached, and keeps the object, which is of the type.
             unsafe {
-                answer($shown, |python| -> $crate::error::Result<$answer> {
-                    let $this = This::new(python, object);
-                    $body
+                $crate::failure::answer($shown, |python| {
+                    body($crate::tensor::This::new(python, object) $(, $argument)*)
                 })
             }
         }
@@ -179,8 +135,7 @@ pub(super) use slot;
 /// Sets the exception of an error, unless Python code has raised one.
 #[cold]
 pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
-    // SAFETY: attached, by `Python`.
-    if error.status() == DLRS_CALLBACK && unsafe { !python.PyErr_Occurred().is_null() } {
+    if error.status() == DLRS_CALLBACK && python.has_raised() {
         return raised();
     }
     set(python, class_of(python, error.status() as i32), name, error, None)
@@ -190,7 +145,7 @@ pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
 #[cold]
 pub fn set(
     python: Python,
-    kind: *mut PyObject,
+    kind: Object,
     name: &'static str,
     error: &Error,
     value: Option<&[u8]>,
@@ -202,7 +157,7 @@ pub fn set(
 #[cold]
 pub fn set_more(
     python: Python,
-    kind: *mut PyObject,
+    kind: Object,
     name: &'static str,
     error: &Error,
     value: Option<&[u8]>,
@@ -231,7 +186,7 @@ pub fn wrong(python: Python, name: &'static str, what: impl fmt::Display) -> Err
 slot!(
     /// `tp_new`: there is no tensor without memory.
     refuse_new, "Tensor",
-    |this, _arguments: *mut PyObject, _keywords: *mut PyObject| -> Owned {
+    |this, _arguments: Object, _keywords: Option<Object>| -> Owned {
         const USE: &str =
             "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
         Err(wrong(this.python, "Tensor", USE))

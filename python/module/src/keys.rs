@@ -1,9 +1,8 @@
 //! `t[...]`, and what else Python does with a sequence.
 
-use super::arguments;
-use super::failure::{done, no_element, slot, wrong};
+use super::failure::{no_element, slot, wrong};
 use super::makes::blank;
-use super::tensor::{Held, Live, This, type_of};
+use super::tensor::{Held, Live, This};
 use super::values::{Way, move_packed};
 use super::views::{made, shared};
 use super::writes::assign;
@@ -11,8 +10,9 @@ use crate::abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, D
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 use crate::view::{Step, View};
-use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python};
+use dlpack_python::kinds::TUPLE;
+use dlpack_python::raise::raised;
+use dlpack_python::{Object, Owned, Python, is_a};
 use dlpack_tensor::tensor::share;
 use dlpack_tensor::tensor::view::Base;
 
@@ -50,20 +50,15 @@ fn read_bits(from: Live, view: &View, base: &Base, bit: i128) -> Result<Held> {
 
 /// Writes a value where a key says: to a view; or, where packed elements start inside a byte, to a
 /// tensor of its own, and its bits to theirs.
-///
-/// # Safety
-/// `value` is a live object.
-unsafe fn write(from: Live, view: &View, base: &Base, value: *mut PyObject) -> Result<()> {
-    // SAFETY: `value` is live; elements inside `from`, and a fresh block of as many.
-    unsafe {
-        match packed_bit(view, base)? {
-            Some(bit) if bit & 7 != 0 => {
-                let values = blank(from.python, view.shape(), view.dtype)?;
-                assign(values.live(), value, SET)?;
-                move_packed(from, (view, bit), values.live(), Way::Store)
-            }
-            _ => assign(shared(from, view, base)?.live(), value, SET),
+fn write(from: Live, view: &View, base: &Base, value: Object) -> Result<()> {
+    match packed_bit(view, base)? {
+        Some(bit) if bit & 7 != 0 => {
+            let values = blank(from.python, view.shape(), view.dtype)?;
+            assign(values.live(), value, SET)?;
+            // SAFETY: elements inside `from`, and a fresh block of as many.
+            unsafe { move_packed(from, (view, bit), values.live(), Way::Store) }
         }
+        _ => assign(shared(from, view, base)?.live(), value, SET),
     }
 }
 
@@ -72,7 +67,7 @@ const GET: &str = "Tensor.__getitem__";
 
 slot!(
     /// `mp_subscript`.
-    subscript, GET, |this, key: *mut PyObject| -> Owned {
+    subscript, GET, |this, key: Object| -> Owned {
         this.like(chosen(this, GET, key, &mut |view, base| read(this.live(), view, base))?)
     }
 );
@@ -83,38 +78,33 @@ const SET: &str = "Tensor.__setitem__";
 slot!(
     /// `mp_ass_subscript`.
     assign_subscript, SET,
-    |this, key: *mut PyObject, value: *mut PyObject| -> () {
-        if value.is_null() {
+    |this, key: Object, value: Option<Object>| -> () {
+        let Some(value) = value else {
             return Err(wrong(this.python, SET, "cannot delete elements"));
-        }
+        };
         chosen(this, SET, key, &mut |view, base| write(this.live(), view, base, value))
     }
 );
 
 /// What `make` makes of the layout that a key chooses.
-///
-/// # Safety
-/// `key` is a live object.
-unsafe fn chosen<T>(
+fn chosen<T>(
     this: This,
     name: &'static str,
-    key: *mut PyObject,
+    key: Object,
     make: &mut dyn FnMut(&View, &Base) -> Result<T>,
 ) -> Result<T> {
     let python = this.python;
-    // SAFETY: `key` is live, and a tuple keeps its items.
-    unsafe {
-        let several = arguments::is_a(python, key, arguments::TUPLE);
-        let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
-        let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
-        let ndim = i64::from(this.live().description().ndim);
-        let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
-        let mut change = |view: &mut View| {
-            let mut at = Position { name, axis: 0, dim: 0, ndim, used, dotted: false };
-            (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
-        };
-        made(this.live(), &mut change, make)
-    }
+    let several = is_a(python, key, TUPLE);
+    let count = if several { python.PyTuple_Size(key)? } else { 1 };
+    // SAFETY: a tuple, of so many items.
+    let item = |place| if several { unsafe { key.item(python, place) } } else { key };
+    let ndim = i64::from(this.live().description().ndim);
+    let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
+    let mut change = |view: &mut View| {
+        let mut at = Position { name, axis: 0, dim: 0, ndim, used, dotted: false };
+        (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
+    };
+    made(this.live(), &mut change, make)
 }
 
 /// Where in the view the next item of a key applies.
@@ -132,7 +122,7 @@ struct Position {
 }
 
 /// Whether an item of a key stands for an axis: all but None and the ellipsis do.
-fn uses_axis(python: Python, item: *mut PyObject) -> bool {
+fn uses_axis(python: Python, item: Object) -> bool {
     item != python._Py_NoneStruct() && item != python._Py_EllipsisObject()
 }
 
@@ -143,10 +133,7 @@ fn select(python: Python, view: &mut View, index: i64, at: &Position) -> Result<
 }
 
 /// One item of a key: a number, a slice, None, or an ellipsis.
-///
-/// # Safety
-/// `item` is a live object.
-fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position) -> Result<()> {
+fn index(python: Python, view: &mut View, item: Object, at: &mut Position) -> Result<()> {
     let axis = at.axis;
     if item == python._Py_EllipsisObject() {
         if at.dotted {
@@ -169,29 +156,26 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
         let error = Error::new(DLRS_BAD_ARG).detail(MANY).value(at.used).limit(at.ndim);
         return Err(no_element(python, at.name, &error));
     }
-    if arguments::is_index(python, item) && !is_bool(python, item) {
-        let index = arguments::index(python, item)?;
-        select(python, view, index, at)?;
+    let is_bool = [python._Py_TrueStruct(), python._Py_FalseStruct()].contains(&item);
+    if python.PyIndex_Check(item)? && !is_bool {
+        let index = python.PyNumber_AsSsize_t(item, python.PyExc_IndexError())?;
+        select(python, view, index as i64, at)?;
         at.dim += 1;
         return Ok(());
     }
     let [mut start, mut stop, mut step] = [0isize; 3];
-    // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
-    unsafe {
-        if type_of(item) != python.PySlice_Type() {
-            const WHAT: &str = "takes integers, slices, None and ..., alone or in a tuple";
-            return Err(wrong(python, at.name, WHAT));
-        }
-        done(python.PySlice_Unpack(item, &mut start, &mut stop, &mut step))?;
+    if item.type_of() != python.PySlice_Type() {
+        const WHAT: &str = "takes integers, slices, None and ..., alone or in a tuple";
+        return Err(wrong(python, at.name, WHAT));
+    }
+    // SAFETY: a slice, and variables of ours.
+    if unsafe { python.PySlice_Unpack(item, &mut start, &mut stop, &mut step) } < 0 {
+        return Err(raised());
     }
     at.axis += 1;
     at.dim += 1;
     let (start, stop, step) = (start as i64, stop as i64, step as i64);
     view.apply(&Step::Slice { axis, start, stop, step })
-}
-
-fn is_bool(python: Python, object: *mut PyObject) -> bool {
-    object == python._Py_TrueStruct() || object == python._Py_FalseStruct()
 }
 
 slot!(
@@ -213,7 +197,7 @@ slot!(
     /// `tp_iter`: one after the other along the first axis.
     iterate, "iter", |this| -> Owned {
         match this.live().description().ndim {
-            1.. => required(this.python.PySeqIter_New(this.as_ptr())),
+            1.. => this.python.PySeqIter_New(this.object()),
             _ => {
                 const WHAT: &str = "of a Tensor without axes; item() gives its value";
                 Err(wrong(this.python, "iter", WHAT))
@@ -227,7 +211,8 @@ slot!(
     length, "len", |this| -> isize {
         let &DLTensor { ndim, shape, .. } = this.live().description();
         match ndim {
-            1.. => Ok(shape.read() as isize),
+            // SAFETY: a live tensor has so many extents.
+            1.. => Ok(unsafe { shape.read() } as isize),
             _ => Err(wrong(this.python, "len", "of a Tensor without axes")),
         }
     }

@@ -41,8 +41,8 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
 use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python, header_nbytes};
-use failure::{answer, raise, text, tuple};
+use dlpack_python::{Object, PyObject, Python, header_nbytes, numbers};
+use failure::{answer, raise, text};
 pub use spec::{ModuleSlot, ModuleSlots};
 
 /// Words of the object header of any Python.
@@ -89,33 +89,24 @@ pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
 /// Python calls it for a module of ours.
 pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_int {
     // SAFETY: Python calls it attached, for a module of ours that is live.
-    unsafe { answer("dlpack_rs", |python| fill(python, module, api)) }
+    unsafe { answer("dlpack_rs", |python| fill(python, Object::new(module), api)) }
 }
 
-/// # Safety
-/// As [`exec`].
-unsafe fn fill(
-    python: Python,
-    module: *mut PyObject,
-    api: &'static DLPackExchangeAPI,
-) -> Result<()> {
-    // SAFETY: `module` is live; a method table of ours lives for ever.
-    unsafe {
-        // Where programs find them, and pickle looks for them.
-        let home = text(python, NAME.to_bytes())?;
-        for function in &types::FUNCTIONS {
-            let Some(name) = function.name() else { break };
-            let pointer = (&raw const *function).cast();
-            let function = required(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
-            types::set(python, module, name, function)?;
-        }
-        let kind = Owned::share(python, types::tensor(python, api)?);
-        types::set(python, module, c"Tensor", Ok(kind))?;
-        let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
-        types::set(python, module, c"dlpack_version", tuple(python, &version))?;
-        let own = text(python, env!("CARGO_PKG_VERSION").as_bytes());
-        types::set(python, module, c"__version__", own)
+fn fill(python: Python, module: Object, api: &'static DLPackExchangeAPI) -> Result<()> {
+    let set = |name, value| types::set(python, module, name, value);
+    // Where programs find them, and pickle looks for them.
+    let home = text(python, NAME.to_bytes())?;
+    for function in &types::FUNCTIONS {
+        let Some(name) = function.name() else { break };
+        let pointer = (&raw const *function).cast();
+        // SAFETY: a method table of ours, which lives for ever.
+        let made = unsafe { required(python.PyCFunction_NewEx(pointer, module, home.object())) };
+        set(name, made?)?;
     }
+    set(c"Tensor", types::tensor(python, api)?.share(python))?;
+    let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
+    set(c"dlpack_version", numbers(python, &version)?)?;
+    set(c"__version__", text(python, env!("CARGO_PKG_VERSION").as_bytes())?)
 }
 
 /// The definition of the module. Interpreters that come at a time all write the same.

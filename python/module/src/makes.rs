@@ -1,8 +1,6 @@
 //! New tensors: `empty`, `zeros`, `full`, `asarray`, `from_numpy`, and `astype`.
 
-use core::ptr::null_mut;
-
-use super::arguments::{self, Call, LIST, Number, TUPLE, method};
+use super::arguments::{self, Call, Number, method};
 use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{self, Held, RULES};
@@ -15,49 +13,46 @@ use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::validate::Snapshot;
 use dlpack_python::import::check_unmasked;
-use dlpack_python::raise::{required, size};
-use dlpack_python::words::given;
-use dlpack_python::{Object, Owned, PyObject, Python, home};
+use dlpack_python::kinds::{LIST, TUPLE};
+use dlpack_python::words::{given, policy};
+use dlpack_python::{Object, Owned, Python, home, is_a};
 use dlpack_tensor::tensor::alloc::{self, Request};
 use dlpack_tensor::tensor::{share, view};
 
 const FLOAT32: DLDataType = DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 };
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// Arguments of the functions that create a tensor; NULL for omitted ones.
-struct Made {
-    shape: *mut PyObject,
-    dtype: *mut PyObject,
-    device: *mut PyObject,
-    order: *mut PyObject,
-    strides: *mut PyObject,
+/// Arguments of the functions that create a tensor.
+#[derive(Default)]
+struct Made<'a> {
+    shape: Option<Object<'a>>,
+    dtype: Option<Object<'a>>,
+    device: Option<Object<'a>>,
+    order: Option<Object<'a>>,
+    strides: Option<Object<'a>>,
 }
 
-impl Made {
+impl Made<'_> {
     /// A new uninitialised tensor.
-    ///
-    /// # Safety
-    /// The objects are NULL or live.
-    unsafe fn make(&self, call: &Call, default: DLDataType) -> Result<Held> {
+    fn make(&self, call: &Call, default: DLDataType) -> Result<Held> {
         let python = call.python;
-        call.needs(self.shape, "a shape")?;
         let (mut room, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
-        let shape = arguments::shape(python, self.shape, &mut room)?;
+        let shape = arguments::shape(python, call.needs(self.shape, "a shape")?, &mut room)?;
         let dtype = call.given(self.dtype, Call::dtype)?.unwrap_or(default);
         let device = call.given(self.device, Call::device)?.unwrap_or(CPU);
         let order = call.order(self.order)?;
         let strides = match (given(python, self.strides), order) {
-            (true, _) if !self.order.is_null() => {
+            (Some(_), _) if self.order.is_some() => {
                 return Err(call.wrong("takes an order or strides, not both"));
             }
-            (true, _) => Some(arguments::shape(python, self.strides, &mut steps)?),
-            (false, Order::F) => {
+            (Some(strides), _) => Some(arguments::shape(python, strides, &mut steps)?),
+            (None, Order::F) => {
                 steps = alloc::strides_for(shape, order, &[]);
                 steps.get(..shape.len())
             }
-            (false, Order::C) => None,
+            (None, Order::C) => None,
             // There is nothing whose order could be kept.
-            (false, _) => {
+            (None, _) => {
                 let text = format_args!("empty: order must be 'C' or 'F'");
                 return Err(refused(python, python.PyExc_ValueError(), text));
             }
@@ -68,22 +63,18 @@ impl Made {
             }
             alloc::check_strides(shape, strides, dtype, 0)?;
         }
-        let request = Request { strides, ..Request::dense(shape, dtype, device) };
-        // SAFETY: a fresh block.
-        unsafe { Ok(Held::new(python, alloc::new(&request)?)) }
+        Held::alloc(python, &Request { strides, ..Request::dense(shape, dtype, device) })
     }
 }
 
 /// A tensor as an object.
 fn object_of(python: Python, tensor: Held) -> Result<Owned> {
-    // SAFETY: the type `Tensor`, and a block of ours.
-    unsafe { tensor.object(tensor::known(python)?) }
+    tensor.object(tensor::known(python)?)
 }
 
 /// A new dense tensor of zeros in the memory of the CPU.
 pub fn blank(python: Python, shape: &[i64], dtype: DLDataType) -> Result<Held> {
-    // SAFETY: a fresh block.
-    let made = unsafe { Held::new(python, alloc::new(&Request::dense(shape, dtype, CPU))?) };
+    let made = Held::alloc(python, &Request::dense(shape, dtype, CPU))?;
     clear(&made)?;
     Ok(made)
 }
@@ -118,8 +109,7 @@ method!(
     /// >>> dlpack_rs.zeros(3, 'int8').tolist()
     /// [0, 0, 0]
     zeros, |_, call| (/ shape dtype device *) {
-        let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
-        let made = made.make(call, FLOAT32)?;
+        let made = Made { shape, dtype, device, ..Made::default() }.make(call, FLOAT32)?;
         clear(&made)?;
         object_of(call.python, made)
     }
@@ -134,20 +124,18 @@ method!(
     /// >>> dlpack_rs.full((2, 2), 7).tolist()
     /// [[7, 7], [7, 7]]
     full, |_, call| (/ shape fill_value dtype device *) {
-        let (python, value) = (call.python, fill_value);
-        call.needs(value, "a fill_value")?;
+        let (python, value) = (call.python, call.needs(fill_value, "a fill_value")?);
         let mut source = None;
         let default = match Number::of(python, value) {
             Some(Number::Float) => FLOAT32,
             Some(Number::Complex) => DLDataType { bits: 64, ..Number::Complex.dtype() },
             Some(number) => number.dtype(),
-            None if !given(python, dtype) => {
+            None if given(python, dtype).is_none() => {
                 source.insert(writes::taken(python, value, None)?).live().description().dtype
             }
             None => FLOAT32,
         };
-        let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
-        let made = made.make(call, default)?;
+        let made = Made { shape, dtype, device, ..Made::default() }.make(call, default)?;
         if dtype::is_subbyte(made.live().description().dtype) {
             clear(&made)?; // the bits behind the last element
         }
@@ -188,7 +176,7 @@ method!(
         let python = call.python;
         let device = call.given(device, Call::device)?;
         let dtype = call.given(dtype, Call::dtype)?;
-        let policy = arguments::policy(python, copy)?;
+        let policy = policy(python, copy)?;
         let array;
         let source = match Number::of(python, x) {
             Some(_) => Source::Sequence,
@@ -208,9 +196,9 @@ method!(
                     }
                     None => call_numpy(python, c"asarray", &[x])?,
                 };
-                let ndim = python.PyObject_GetAttrString(array.as_ptr(), c"ndim".as_ptr());
-                check_lists(python, x, python.number(required(ndim)?.object())?)?;
-                array.as_ptr()
+                let ndim = python.named(array.object(), c"ndim")?;
+                check_lists(python, x, python.PyLong_AsLongLong(ndim.object())?)?;
+                array.object()
             }
         };
         let taken = Held::by(python, x, device, policy)?;
@@ -229,24 +217,18 @@ method!(
 );
 
 /// Refuses arrays with a mask in nested lists, of which NumPy took what is below the mask.
-///
-/// # Safety
-/// `lists` is a live object, nested as deep as there are dimensions.
-unsafe fn check_lists(python: Python, lists: *mut PyObject, ndim: i64) -> Result<()> {
-    // SAFETY: `lists` is live, and each item is held while it is checked.
-    unsafe {
-        if !arguments::is_a(python, lists, LIST | TUPLE) {
-            return match Number::of(python, lists) {
-                Some(_) => Ok(()),
-                None => check_unmasked(python, home::here(python)?, Object::new(lists)),
-            };
-        }
-        for place in 0..if ndim > 0 { size(python.PySequence_Size(lists))? } else { 0 } {
-            let item = required(python.PySequence_GetItem(lists, place as isize))?;
-            check_lists(python, item.as_ptr(), ndim - 1)?;
-        }
-        Ok(())
+fn check_lists(python: Python, lists: Object, ndim: i64) -> Result<()> {
+    if !is_a(python, lists, LIST | TUPLE) {
+        return match Number::of(python, lists) {
+            Some(_) => Ok(()),
+            None => check_unmasked(python, home::here(python)?, lists),
+        };
     }
+    for place in 0..if ndim > 0 { python.PySequence_Size(lists)? } else { 0 } {
+        let item = python.PySequence_GetItem(lists, place as isize)?;
+        check_lists(python, item.object(), ndim - 1)?;
+    }
+    Ok(())
 }
 
 /// A copy with its elements converted, in the order of the source's strides.
@@ -260,8 +242,7 @@ fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
     let strides = strides.get(..shape.len()).filter(|_| !packed);
     let dense = Request::dense(shape, dtype, snapshot.device);
     let request = Request { strides, flags, ..dense };
-    // SAFETY: a fresh block.
-    let made = unsafe { Held::new(src.live().python, alloc::new(&request)?) };
+    let made = Held::alloc(src.live().python, &request)?;
     if packed {
         clear(&made)?; // the bits behind the last element
     }
@@ -282,15 +263,14 @@ method!(
     /// [1, -2]
     astype, |this, call| (/ dtype * copy saturate) {
         let python = call.python;
-        call.needs(dtype, "a dtype")?;
-        let dtype = call.dtype(dtype)?;
+        let dtype = call.dtype(call.needs(dtype, "a dtype")?)?;
         let saturate = arguments::truth(python, saturate)?;
-        let always = copy.is_null() || arguments::truth(python, copy)?;
+        let always = copy.is_none() || arguments::truth(python, copy)?;
         let src = this.live().share()?;
         let made = match !always && src.live().description().dtype == dtype {
             true => src,
             false => converted(&src, dtype, saturate)?,
         };
-        made.object(this.kind())
+        this.like(made)
     }
 );

@@ -7,8 +7,8 @@
 use core::ptr::null;
 
 use super::arguments::{self, Call, method};
-use super::failure::{dtype_name, refused, tuple};
-use super::numpy::call_method;
+use super::failure::{dtype_name, refused};
+use super::numpy::{call_method, import};
 use super::tensor::{self, Held, RULES, This};
 use super::{buffer, copies};
 use crate::abi::*;
@@ -21,7 +21,7 @@ use crate::platform;
 use crate::validate::Snapshot;
 use crate::view::sharing;
 use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python, detached};
+use dlpack_python::{Object, Owned, Python, detached, numbers};
 use dlpack_tensor::tensor::block::Block;
 use dlpack_tensor::tensor::{convert, share, view};
 
@@ -80,8 +80,11 @@ method!(
         let (python, order) = (call.python, call.order(order)?);
         let mut snapshot = Snapshot::new();
         this.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
-        let _copy = dense(python, &mut snapshot, order)?;
-        bytes_of(python, &snapshot)
+        // SAFETY: read from a live tensor; what is dense is kept by it, or by the copy.
+        unsafe {
+            let _copy = dense(python, &mut snapshot, order)?;
+            bytes_of(python, &snapshot)
+        }
     }
 );
 
@@ -161,14 +164,13 @@ fn reduce(this: This, protocol: i64) -> Result<Owned> {
             let block = copy.as_ref().map_or(this.live(), Held::live).block();
             let bytes = view::bytes(&snapshot, block, flags);
             let lender = Held::new(python, bytes?).object(buffer::lender(python)?)?;
-            let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
-            call_method(python, pickle.as_ptr(), c"PickleBuffer", &[lender.as_ptr()])?
+            let pickle = import(python, c"pickle")?;
+            call_method(python, c"PickleBuffer", &[pickle.object(), lender.object()])?
         };
-        let rebuild = python.PyObject_GetAttrString(this.kind(), c"_rebuild".as_ptr());
-        let rebuild = required(rebuild)?;
+        let rebuild = python.named(this.object().type_of(), c"_rebuild")?;
         let (shape, dtype) =
-            (tuple(python, snapshot.shape())?, dtype_name(python, snapshot.dtype)?);
-        let strides = tuple(python, snapshot.strides())?;
+            (numbers(python, snapshot.shape())?, dtype_name(python, snapshot.dtype)?);
+        let strides = numbers(python, snapshot.strides())?;
         required(python.builder()(
             c"O(OOOOK)".as_ptr(),
             rebuild.as_ptr(),
@@ -193,20 +195,21 @@ method!(
         let memory = Held::by(python, memory, Some(CPU), policy)?;
         let mut snapshot = Snapshot::new();
         describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
-        let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;
-        Held::new(python, Block::versioned(block)).object(tensor::known(python)?)
+        // SAFETY: the elements are inside of the memory; the block is fresh.
+        let made = unsafe {
+            let block = memory.give(|memory| convert::box_snapshot(&snapshot, memory))?;
+            Held::new(python, Block::versioned(block))
+        };
+        made.object(tensor::known(python)?)
     }
 );
 
 /// Reads a pickle's description of elements, which must be inside the given memory. Those that may
 /// overlap are read-only.
-///
-/// # Safety
-/// The objects are live.
-unsafe fn describe(
+fn describe(
     call: &Call,
     memory: &Held,
-    [dtype, shape, strides, flags]: [*mut PyObject; 4],
+    [dtype, shape, strides, flags]: [Object; 4],
     out: &mut Snapshot,
 ) -> Result<()> {
     let python = call.python;
@@ -217,29 +220,27 @@ unsafe fn describe(
     if shape.len() != strides.len() {
         return Err(error("there are not as many strides as extents"));
     }
-    // SAFETY: a live block; arrays of `ndim` values.
-    unsafe {
-        memory.live().read(RULES, out)?;
-        let (data, nbytes, read_only) = (out.first(), out.nbytes()?, out.flags & READ_ONLY);
-        if !layout::is_contiguous(out.shape(), out.strides(), Order::A) {
-            return Err(error("the buffer has gaps"));
-        }
-        let tensor = DLTensor {
-            data: data.cast(),
-            device: CPU,
-            ndim: shape.len() as i32,
-            dtype: call.dtype(dtype)?,
-            shape: shape.as_ptr().cast_mut(),
-            strides: strides.as_ptr().cast_mut(),
-            byte_offset: 0,
-        };
-        let padded = arguments::number(python, flags)? as u64 & PADDED;
-        out.read(&tensor, padded | read_only, RULES)?;
-        let (low, high) = out.byte_extent;
-        if !out.empty && (low < 0 || high as u64 > nbytes) {
-            let error = error("the elements are not all in the buffer, bytes");
-            return Err(error.value(high).limit(nbytes as i64));
-        }
+    memory.live().read(RULES, out)?;
+    let (data, nbytes, read_only) = (out.first(), out.nbytes()?, out.flags & READ_ONLY);
+    if !layout::is_contiguous(out.shape(), out.strides(), Order::A) {
+        return Err(error("the buffer has gaps"));
+    }
+    let tensor = DLTensor {
+        data: data.cast(),
+        device: CPU,
+        ndim: shape.len() as i32,
+        dtype: call.dtype(dtype)?,
+        shape: shape.as_ptr().cast_mut(),
+        strides: strides.as_ptr().cast_mut(),
+        byte_offset: 0,
+    };
+    let padded = arguments::number(python, flags)? as u64 & PADDED;
+    // SAFETY: arrays of `ndim` values.
+    unsafe { out.read(&tensor, padded | read_only, RULES)? };
+    let (low, high) = out.byte_extent;
+    if !out.empty && (low < 0 || high as u64 > nbytes) {
+        let error = error("the elements are not all in the buffer, bytes");
+        return Err(error.value(high).limit(nbytes as i64));
     }
     // Of elements that may share memory a write to one changes others.
     match sharing::self_verdict(out.shape(), out.strides(), out.slot_bits()) {

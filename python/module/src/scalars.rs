@@ -8,9 +8,9 @@
 use core::ffi::{CStr, c_int, c_void};
 
 use super::arguments::{Call, method};
-use super::failure::{checked, done, own, refused, slot, truth as boolean, wrong};
+use super::failure::{refused, slot, wrong};
 use super::numpy::call_method;
-use super::tensor::{This, type_of};
+use super::tensor::This;
 use super::values;
 use crate::abi::{DLDataTypeCode, DLTensor};
 use crate::device_type;
@@ -18,11 +18,12 @@ use crate::dtype;
 use crate::error::Result;
 use crate::integer_text::signed;
 use crate::validate::Snapshot;
-use dlpack_python::raise::{is, required, utf8};
-use dlpack_python::{Object, Owned, PyObject, Python, is_text};
+use dlpack_python::kinds::TEXT;
+use dlpack_python::raise::{is, utf8};
+use dlpack_python::{Object, Owned, Python, is_a};
 
 /// The only element as Python's object. `kind` is the exception where there are several.
-fn only(this: This, name: &str, kind: fn(Python) -> *mut PyObject) -> Result<Owned> {
+fn only(this: This, name: &str, kind: fn(Python) -> Object<'static>) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     values::read(this, &mut snapshot)?;
     let (numel, lanes) = (snapshot.numel()?, snapshot.dtype.lanes);
@@ -42,15 +43,14 @@ fn only(this: This, name: &str, kind: fn(Python) -> *mut PyObject) -> Result<Own
 /// The only element, converted to C's `double`.
 fn double(this: This, name: &str) -> Result<f64> {
     let value = only(this, name, Python::PyExc_TypeError)?;
-    // SAFETY: a live object.
-    checked(this.python, -1.0, unsafe { this.python.PyFloat_AsDouble(value.as_ptr()) })
+    this.python.PyFloat_AsDouble(value.object())
 }
 
 slot!(
     /// `nb_int`.
     int, "int", |this| -> Owned {
         let value = only(this, "int", Python::PyExc_TypeError)?;
-        required(this.python.PyNumber_Long(value.as_ptr()))
+        this.python.PyNumber_Long(value.object())
     }
 );
 
@@ -70,7 +70,7 @@ slot!(
 slot!(
     /// `nb_float`.
     float, "float", |this| -> Owned {
-        required(this.python.PyFloat_FromDouble(double(this, "float")?))
+        this.python.PyFloat_FromDouble(double(this, "float")?)
     }
 );
 
@@ -84,19 +84,19 @@ method!(
             code if dtype::is_complex(code) => {
                 only(this, "complex", Python::PyExc_TypeError)
             }
-            _ => {
-                let real = double(this, "complex")?;
-                required(call.python.PyComplex_FromDoubles(real, 0.0))
-            }
+            _ => call.python.PyComplex_FromDoubles(double(this, "complex")?, 0.0),
         }
     }
 );
 
 /// What the method of that name gives of the only element: `math.floor` and `math.ceil` would round
 /// to a float first.
-fn rounded(this: This, call: &Call, method: &CStr, given: &[*mut PyObject]) -> Result<Owned> {
+fn rounded(this: This, call: &Call, method: &CStr, digits: Option<Object>) -> Result<Owned> {
     let value = only(this, call.name(), Python::PyExc_TypeError)?;
-    let found = call_method(call.python, value.as_ptr(), method, given);
+    let found = match digits {
+        None => call_method(call.python, method, &[value.object()]),
+        Some(digits) => call_method(call.python, method, &[value.object(), digits]),
+    };
     found.map_err(|error| match is(call.python, Python::PyExc_AttributeError) {
         true => call.wrong("of a Tensor takes a real number"),
         false => error,
@@ -109,7 +109,7 @@ method!(
     /// >>> import math
     /// >>> math.floor(dlpack_rs.full(1, 2.5))
     /// 2
-    __floor__ as "floor", |this, call| (/ *) { rounded(this, call, c"__floor__", &[]) }
+    __floor__ as "floor", |this, call| (/ *) { rounded(this, call, c"__floor__", None) }
 );
 method!(
     /// __ceil__($self, /)
@@ -117,7 +117,7 @@ method!(
     /// >>> import math
     /// >>> math.ceil(dlpack_rs.full(1, 2.5))
     /// 3
-    __ceil__ as "ceil", |this, call| (/ *) { rounded(this, call, c"__ceil__", &[]) }
+    __ceil__ as "ceil", |this, call| (/ *) { rounded(this, call, c"__ceil__", None) }
 );
 method!(
     /// __trunc__($self, /)
@@ -125,17 +125,14 @@ method!(
     /// >>> import math
     /// >>> math.trunc(dlpack_rs.full(1, -2.5))
     /// -2
-    __trunc__ as "trunc", |this, call| (/ *) { rounded(this, call, c"__trunc__", &[]) }
+    __trunc__ as "trunc", |this, call| (/ *) { rounded(this, call, c"__trunc__", None) }
 );
 method!(
     /// __round__($self, /, ndigits=None)
     /// round(self, ndigits), of the only element.
     /// >>> round(dlpack_rs.full(1, 2.75), 1)
     /// 2.8
-    __round__ as "round", |this, call| (/ ndigits *) {
-        let digits: &[_] = if ndigits.is_null() { &[] } else { &[ndigits] };
-        rounded(this, call, c"__round__", digits)
-    }
+    __round__ as "round", |this, call| (/ ndigits *) { rounded(this, call, c"__round__", ndigits) }
 );
 method!(
     /// __format__($self, format_spec, /)
@@ -145,19 +142,19 @@ method!(
     /// '2.8'
     __format__ as "Tensor.__format__", |this, call| (spec / *) {
         let python = call.python;
-        if !is_text(python, spec) {
+        if !is_a(python, spec, TEXT) {
             return Err(call.wrong("takes a format as a text"));
         }
         let &DLTensor { ndim, dtype, device, .. } = this.live().description();
-        let plain = utf8(python, Object::new(spec))?.is_empty();
+        let plain = utf8(python, spec)?.is_empty();
         // Where the value cannot be read the text says so.
         let read = dtype.lanes == 1 && device_type::host_reachable(device.device_type);
         match (ndim, plain) {
             (0, _) if read || !plain => {
                 let value = only(this, call.name(), Python::PyExc_TypeError)?;
-                required(python.PyObject_Format(value.as_ptr(), spec))
+                python.PyObject_Format(value.object(), spec)
             }
-            (_, true) => required(python.PyObject_Str(this.as_ptr())),
+            (_, true) => python.PyObject_Str(this.object()),
             _ => Err(call.wrong("of a Tensor with axes takes no format: use item() of an element")),
         }
     }
@@ -167,13 +164,13 @@ slot!(
     /// `nb_bool`.
     truth, "bool", |this| -> bool {
         let value = only(this, "bool", Python::PyExc_ValueError)?;
-        done(this.python.PyObject_IsTrue(value.as_ptr()))
+        this.python.PyObject_IsTrue(value.object())
     }
 );
 
 slot!(
     /// `sq_contains`.
-    contains, "", |this, _item: *mut PyObject| -> bool {
+    contains, "", |this, _item: Object| -> bool {
         const WHAT: &str = "is not defined: ask numpy() or tolist()";
         Err(wrong(this.python, "Tensor.__contains__", WHAT))
     }
@@ -187,21 +184,21 @@ slot!(
     /// `tp_richcompare`. Order is left to the other object, and Python raises TypeError where that
     /// has none; of equality it would make identity, which says that equal tensors differ.
     compare, "Tensor",
-    |this, other: *mut PyObject, operation: c_int| -> Owned {
+    |this, other: Object, operation: c_int| -> Owned {
         let python = this.python;
         let not_implemented = python._Py_NotImplementedStruct();
         let name = match operation {
             EQ => c"__eq__",
             NE => c"__ne__",
-            _ => return Ok(own(python, not_implemented)),
+            _ => return Ok(not_implemented.share(python)),
         };
         if other == python._Py_NoneStruct() {
-            return boolean(python, operation == NE); // None is no tensor
+            return python.PyBool_FromLong((operation == NE).into()); // None is no tensor
         }
         // An array compares itself with what it can make an array of.
-        if type_of(other) != this.kind() {
-            let result = call_method(python, other, name, &[this.as_ptr()])?;
-            if result.as_ptr() != not_implemented {
+        if other.type_of() != this.object().type_of() {
+            let result = call_method(python, name, &[other, this.object()])?;
+            if result.object() != not_implemented {
                 return Ok(result);
             }
         }

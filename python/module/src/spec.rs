@@ -4,18 +4,18 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::zeroed;
 use core::ptr::{null, null_mut, without_provenance_mut};
 
-use dlpack_python::PyObject;
+use dlpack_python::{Object, PyObject};
 
 /// A method or function with the `METH_FASTCALL | METH_KEYWORDS` convention, which has been the
 /// same since 3.7 and is part of the stable ABI since 3.10.
 pub type Method = unsafe extern "C" fn(
-    object: *mut PyObject,
-    args: *const *mut PyObject,
+    object: Object,
+    args: *const Object,
     nargs: isize,
-    keywords: *mut PyObject,
+    keywords: Option<Object>,
 ) -> *mut PyObject;
 /// Reads an attribute.
-pub type Getter = unsafe extern "C" fn(*mut PyObject, *mut c_void) -> *mut PyObject;
+pub type Getter = unsafe extern "C" fn(Object, *mut c_void) -> *mut PyObject;
 /// `Py_mod_exec`: fills a new module.
 pub type Exec = unsafe extern "C" fn(module: *mut PyObject) -> c_int;
 

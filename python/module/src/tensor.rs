@@ -23,9 +23,10 @@ use crate::validate::{Level, Rules, Snapshot};
 use dlpack_python::import::{Wanted, import, protocol};
 use dlpack_python::payload::{Payload, payload};
 use dlpack_python::raise::required;
-pub use dlpack_python::type_of;
+
 use dlpack_python::wrap::{only_object, release};
 use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes, home, stream};
+use dlpack_tensor::tensor::alloc::{self, Request};
 use dlpack_tensor::tensor::block::{self, Block, Owner};
 use dlpack_tensor::tensor::{Versioned, convert, share};
 
@@ -78,51 +79,45 @@ pub fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned
 
 /// The type `Tensor`, made already, borrowed.
 #[inline]
-pub fn known(python: Python) -> Result<*mut PyObject> {
-    let gone = || {
+pub fn known(python: Python) -> Result<Object<'static>> {
+    home::here(python)?.tensor.get(|| {
         Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before."))
-    };
-    Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
+    })
 }
 
 /// The `Tensor` that Python calls a function for, and keeps meanwhile.
 #[derive(Clone, Copy)]
-pub struct This {
+pub struct This<'a> {
     /// Python.
     pub python: Python,
-    object: *mut PyObject,
+    object: Object<'a>,
 }
 
-impl This {
+impl<'a> This<'a> {
     /// # Safety
-    /// `object` is a `Tensor`, or nothing is asked of it, and lives as long as what is made here.
+    /// `object` is a `Tensor`, or nothing is asked of it.
     #[inline]
-    pub unsafe fn new(python: Python, object: *mut PyObject) -> This {
+    pub unsafe fn new(python: Python, object: Object<'a>) -> This<'a> {
         This { python, object }
     }
 
     /// The object.
-    pub fn as_ptr(self) -> *mut PyObject {
+    pub fn object(self) -> Object<'a> {
         self.object
-    }
-
-    /// Its type.
-    pub fn kind(self) -> *mut PyObject {
-        // SAFETY: live.
-        unsafe { type_of(self.object) }
     }
 
     /// Its tensor.
     #[inline]
-    pub fn live(&self) -> Live<'_> {
+    pub fn live(self) -> Live<'a> {
         // SAFETY: live, and nobody sees an object that is not filled.
-        unsafe { Live::new(self.python, (*payload(self.object)).tensor.unwrap_unchecked()) }
+        unsafe {
+            Live::new(self.python, (*payload(self.object.as_ptr())).tensor.unwrap_unchecked())
+        }
     }
 
     /// A tensor that was made here as an object of the same type.
     pub fn like(self, tensor: Held) -> Result<Owned> {
-        // SAFETY: the type holds a tensor.
-        unsafe { tensor.object(self.kind()) }
+        tensor.object(self.object.type_of())
     }
 }
 
@@ -212,31 +207,6 @@ pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
     }
 }
 
-/// As [`own`], for one of our blocks that was imported by [`RULES`].
-///
-/// # Safety
-/// As [`own`]; `tensor` is a block of ours.
-#[inline]
-unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
-    // SAFETY: `tensor` is a live block of ours, and nothing changes what a block says.
-    match unsafe { (*tensor.as_ptr()).dl_tensor.byte_offset } {
-        0 => Ok(tensor.cast()),
-        // SAFETY: `tensor` is live, and its reference goes to the block.
-        _ => unsafe { owned(tensor) },
-    }
-}
-
-/// A new object that takes `tensor`, also on failure.
-///
-/// # Safety
-/// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has
-/// one reference to give.
-#[inline]
-pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
-    // SAFETY: `kind` is a `Tensor` type; `tensor` is a live block of ours, to be given.
-    unsafe { Held::new(python, tensor).give(|tensor| wrap_if(python, kind, || folded(tensor))) }
-}
-
 /// A new object with the block of `own`; on failure no ownership is taken.
 ///
 /// # Safety
@@ -244,7 +214,7 @@ pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Re
 #[inline]
 pub unsafe fn wrap_if(
     python: Python,
-    kind: *mut PyObject,
+    kind: Object,
     own: impl FnOnce() -> Result<NonNull<Block>>,
 ) -> Result<Owned> {
     // SAFETY: a live type; the object is fresh, and as large as its type says.
@@ -273,28 +243,31 @@ impl Held {
         Held(python, tensor)
     }
 
+    /// A new tensor, uninitialised.
+    pub fn alloc(python: Python, request: &Request) -> Result<Held> {
+        Ok(Held(python, alloc::new(request)?))
+    }
+
     /// The tensor of any object.
-    ///
-    /// # Safety
-    /// `object` is live.
-    pub unsafe fn of(python: Python, object: *mut PyObject) -> Result<Held> {
-        // SAFETY: `object` is live.
-        unsafe { Held::by(python, object, None, CopyPolicy::IfNeeded) }
+    pub fn of(python: Python, object: Object) -> Result<Held> {
+        Held::by(python, object, None, CopyPolicy::IfNeeded)
     }
 
     /// The tensor of any object, where it is or on a device.
-    ///
-    /// # Safety
-    /// `object` is live.
     #[inline(never)]
-    pub unsafe fn by(
+    pub fn by(
         python: Python,
-        object: *mut PyObject,
+        object: Object,
         device: Option<DLDevice>,
         policy: CopyPolicy,
     ) -> Result<Held> {
-        // SAFETY: `object` is live.
-        Ok(Held(python, import(python, unsafe { Object::new(object) }, &wanted(device, policy))?))
+        Held::import(python, object, &wanted(device, policy))
+    }
+
+    /// The tensor of any object, by a request of [`wanted`].
+    #[inline]
+    pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Held> {
+        Ok(Held(python, import(python, object, wanted)?))
     }
 
     /// The tensor, whose reference stays here.
@@ -313,15 +286,16 @@ impl Held {
         taken
     }
 
-    /// A tensor that was made here, with `byte_offset` 0 where it has addresses, as an object.
-    ///
-    /// # Safety
-    /// `kind` is a type whose objects hold a tensor.
+    /// The tensor as an object of one of the types that hold tensors.
     #[inline(never)]
-    pub unsafe fn object(self, kind: *mut PyObject) -> Result<Owned> {
+    pub fn object(self, kind: Object) -> Result<Owned> {
         let python = self.0;
-        // SAFETY: `kind` is a type whose objects hold a tensor; our reference is given.
-        self.give(|tensor| unsafe { wrap_if(python, kind, || Ok(tensor.cast())) })
+        let &DLTensor { byte_offset, device, .. } = self.live().description();
+        let as_is = byte_offset == 0 || opaque_handle(device.device_type);
+        // SAFETY: a type whose objects hold a tensor; a live block of ours, which is given.
+        self.give(|tensor| unsafe {
+            wrap_if(python, kind, || if as_is { Ok(tensor.cast()) } else { owned(tensor) })
+        })
     }
 }
 
@@ -344,7 +318,7 @@ pub unsafe extern "C" fn traverse(
 ) -> c_int {
     // SAFETY: `object` is a live `Tensor`; a block that it holds is live, and what that holds.
     unsafe {
-        match visit(type_of(object), context) {
+        match visit(Object::new(object).type_of().as_ptr(), context) {
             0 => {}
             stop => return stop,
         }
@@ -366,7 +340,7 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
         let python = Python::calling();
         python.PyObject_GC_UnTrack(object.cast());
         let Payload { tensor, weak_references } = payload(object).read();
-        let kind = type_of(object);
+        let kind = Object::new(object).type_of().as_ptr();
         if !weak_references.is_null() {
             python.PyObject_ClearWeakRefs(object);
         }

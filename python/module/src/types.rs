@@ -2,17 +2,17 @@
 //! record. Docstrings stand with the methods (`method!`); their examples are run as tests.
 
 use core::ffi::{CStr, c_void};
-use core::ptr::{NonNull, null};
+use core::ptr::null;
 
-use super::failure::{done, refuse_new};
+use super::failure::refuse_new;
 use super::spec::*;
 use super::{attributes, copies, dlpack, keys, makes, numpy, pickles, scalars};
 use super::{tensor, values, views, workers, writes};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::Result;
 use dlpack_python::capsule::EXCHANGE_API;
-use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python, home};
+use dlpack_python::raise::{raised, required};
+use dlpack_python::{Object, Owned, Python, home};
 
 /// Documentation of the module.
 pub const MODULE: &str = "\
@@ -95,7 +95,7 @@ A capsule with the tensor, for a consumer's from_dlpack.\n\n\
 True\0";
 
 /// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
-pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
+pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<Object<'static>> {
     home::here(python)?.tensor.get(|| tensor_type(python, api))
 }
 
@@ -141,23 +141,16 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     unsafe {
         let api = (&raw const *api).cast_mut().cast();
         let api = required(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
-        set(python, kind.as_ptr(), c"__dlpack_c_exchange_api__", api)?;
+        set(python, kind.object(), c"__dlpack_c_exchange_api__", api?)?;
     }
     Ok(kind)
 }
 
-/// Sets an attribute; `value` is given away.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn set(
-    python: Python,
-    object: *mut PyObject,
-    name: &CStr,
-    value: Result<Owned>,
-) -> Result<()> {
-    let value = value?;
-    // SAFETY: `object` is live and `name` ends with NUL.
-    done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
-    Ok(())
+/// Sets an attribute.
+pub fn set(python: Python, object: Object, name: &CStr, value: Owned) -> Result<()> {
+    // SAFETY: live objects, and `name` ends with NUL.
+    match unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.object()) } {
+        0 => Ok(()),
+        _ => Err(raised()),
+    }
 }

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arguments::method;
 use super::buffer;
-use super::failure::{done, slot, text};
+use super::failure::{slot, text};
 use super::tensor::{Live, This};
 use crate::abi::*;
 use crate::dtype;
@@ -19,8 +19,8 @@ use crate::view::View;
 use crate::view::sharing::self_verdict;
 use dlpack_print::reader::Reader;
 use dlpack_print::{Description, Elements, PrintOptions};
-use dlpack_python::raise::required;
-use dlpack_python::{Owned, PyObject, Python, detached};
+use dlpack_python::raise::{raised, required};
+use dlpack_python::{Owned, Python, detached};
 
 /// Reads the tensor of an object whose elements have values.
 pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {
@@ -36,24 +36,19 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Result<Owned> {
     const BOOL: u8 = DLDataTypeCode::kDLBool as u8;
     let width = u32::from(dtype.bits).clamp(1, 128);
     let bits = bits & (u128::MAX >> (128 - width));
-    // SAFETY: attached, by `Python`.
-    let object = unsafe {
-        match dtype.code {
-            INT => {
-                let up = 64 - width.min(64);
-                python.PyLong_FromLongLong(((bits as u64) << up) as i64 >> up)
-            }
-            UINT | HANDLE => python.PyLong_FromUnsignedLongLong(bits as u64),
-            BOOL => python.PyBool_FromLong((bits != 0).into()),
-            code if dtype::is_complex(code) => {
-                let part = |raw: u128| float_formats::decode(code, dtype.bits, raw as u64);
-                python.PyComplex_FromDoubles(part(bits), part(bits >> (width / 2)))
-            }
-            code => python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64)),
+    match dtype.code {
+        INT => {
+            let up = 64 - width.min(64);
+            python.PyLong_FromLongLong(((bits as u64) << up) as i64 >> up)
         }
-    };
-    // SAFETY: a new reference, or NULL with an exception.
-    unsafe { required(object) }
+        UINT | HANDLE => python.PyLong_FromUnsignedLongLong(bits as u64),
+        BOOL => python.PyBool_FromLong((bits != 0).into()),
+        code if dtype::is_complex(code) => {
+            let part = |raw: u128| float_formats::decode(code, dtype.bits, raw as u64);
+            python.PyComplex_FromDoubles(part(bits), part(bits >> (width / 2)))
+        }
+        code => python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64)),
+    }
 }
 
 /// A list of `count` items.
@@ -62,7 +57,10 @@ fn list(python: Python, count: i64, item: &mut dyn FnMut(i64) -> Result<Owned>) 
     unsafe {
         let list = required(python.PyList_New(count as isize))?;
         for place in 0..count {
-            done(python.PyList_SetItem(list.as_ptr(), place as isize, item(place)?.into_ptr()))?;
+            let item = item(place)?.into_ptr();
+            if python.PyList_SetItem(list.as_ptr(), place as isize, item) != 0 {
+                return Err(raised());
+            }
         }
         Ok(list)
     }
@@ -103,7 +101,8 @@ method!(
     tolist, |this, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(this, &mut snapshot)?;
-        let reader = Reader::new(&snapshot)?;
+        // SAFETY: read without error from a live tensor.
+        let reader = unsafe { Reader::new(&snapshot)? };
         nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
     }
 );
@@ -214,7 +213,8 @@ method!(
         let mut snapshot = Snapshot::new();
         read(this, &mut snapshot)?;
         single(&snapshot, "there must be exactly one element\0Take one by its index.")?;
-        element(call.python, &snapshot)
+        // SAFETY: read without error from a live tensor.
+        unsafe { element(call.python, &snapshot) }
     }
 );
 method!(
@@ -225,7 +225,7 @@ method!(
     memoryview, |this, call| (/ *) {
         let python = call.python;
         let lender = this.live().share()?.object(buffer::lender(python)?)?;
-        required(python.PyMemoryView_FromObject(lender.as_ptr()))
+        python.PyMemoryView_FromObject(lender.object())
     }
 );
 
@@ -252,23 +252,26 @@ slot!(
         let mut snapshot = Snapshot::new();
         this.live().read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
         let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
+        // SAFETY: read without error from a live tensor.
+        let reader = unsafe { Reader::new(&snapshot) }.ok();
         let mut page = Page { memory: NonNull::dangling(), room: 0, nbytes: 0 };
-        write(&snapshot, &mut page).map_err(failed)?;
+        write(&snapshot, reader.as_ref(), &mut page).map_err(failed)?;
         // Elements may change between the two runs: then the end is cut.
         let room = page.nbytes;
         let memory = platform::memory(room).ok_or(Error::new(DLRS_NOMEM).value(room as i64))?;
         let mut page = Page { memory, room, nbytes: 0 };
-        let written = write(&snapshot, &mut page).map_err(failed);
-        let shown = core::slice::from_raw_parts(memory.as_ptr(), page.nbytes.min(room));
-        let answer = written.and_then(|()| text(this.python, shown));
-        platform::give_back(memory);
-        answer
+        let written = write(&snapshot, reader.as_ref(), &mut page).map_err(failed);
+        // SAFETY: memory of our own, of which so much was written; it is given back once.
+        unsafe {
+            let shown = core::slice::from_raw_parts(memory.as_ptr(), page.nbytes.min(room));
+            let answer = written.and_then(|()| text(this.python, shown));
+            platform::give_back(memory);
+            answer
+        }
     }
 );
 
-/// # Safety
-/// The snapshot was read at the layout level without error, of a tensor that is live.
-unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
+fn write(tensor: &Snapshot, reader: Option<&Reader>, out: &mut Page) -> fmt::Result {
     let description = Description {
         shape: tensor.shape(),
         strides: Some(tensor.strides()),
@@ -277,8 +280,6 @@ unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
         byte_offset: tensor.byte_offset,
         flags: Some(tensor.flags),
     };
-    // SAFETY: `tensor` was read at the layout level without error; its memory is live.
-    let reader = unsafe { Reader::new(tensor) }.ok();
-    let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
+    let elements = reader.map(|reader| reader as &dyn Elements);
     dlpack_print::write_tensor(&description, elements, &PrintOptions::DEFAULT, out)
 }

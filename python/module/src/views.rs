@@ -11,7 +11,7 @@ use crate::layout::MAX_NDIM;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{ALL_AXES, Step, View, no_axis};
 use dlpack_python::words::given;
-use dlpack_python::{Owned, PyObject};
+use dlpack_python::{Object, Owned};
 use dlpack_tensor::tensor::view::{self, Base};
 
 /// The view of `object` that the steps of `change` make.
@@ -84,7 +84,7 @@ method!(
     transpose, |this, call| (..) {
         match *call.positional {
             [] => reversed(this),
-            [none] if !given(call.python, none) => reversed(this),
+            [one] if given(call.python, Some(one)).is_none() => reversed(this),
             _ => by_numbers(this, call, |axes| Step::Permute { axes }),
         }
     }
@@ -124,8 +124,7 @@ method!(
     /// >>> dlpack_rs.zeros(3).unsqueeze(-1).shape
     /// (3, 1)
     unsqueeze, |this, call| (/ axis *) {
-        call.needs(axis, "an axis")?;
-        let axis = arguments::axis(call.python, axis)?;
+        let axis = arguments::axis(call.python, call.needs(axis, "an axis")?)?;
         step(this, Step::Unsqueeze { axis })
     }
 );
@@ -158,10 +157,10 @@ fn by_numbers(this: This, call: &Call, step: fn(&[i64]) -> Step<'_>) -> Result<O
 
 /// One step for every axis of an argument that is None (all axes), a number or a sequence.
 #[inline(never)]
-fn axes(this: This, wanted: *mut PyObject, step: fn(i32) -> Step<'static>) -> Result<Owned> {
-    if !given(this.python, wanted) {
+fn axes(this: This, wanted: Option<Object>, step: fn(i32) -> Step<'static>) -> Result<Owned> {
+    let Some(wanted) = given(this.python, wanted) else {
         return self::step(this, step(ALL_AXES));
-    }
+    };
     let mut room = [0; MAX_NDIM];
     let ndim = i64::from(this.live().description().ndim);
     let mut chosen = 0u64;

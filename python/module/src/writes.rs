@@ -6,10 +6,10 @@
 
 use core::ffi::c_int;
 
-use super::arguments::{self, Call, LIST, Number, TUPLE, method};
-use super::failure::{checked, done, none, refused, truth};
+use super::arguments::{self, Call, Number, method};
+use super::failure::{none, refused};
 use super::numpy::{call_method, call_numpy};
-use super::tensor::{Held, Live, This, type_of};
+use super::tensor::{Held, Live, This};
 use super::values;
 use super::views::viewed;
 use super::workers;
@@ -25,8 +25,9 @@ use crate::layout::{MAX_NDIM, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 use dlpack_python::constants::{self, Constant};
-use dlpack_python::raise::{KindOf, Quoted, forgive, is, required, size, utf8};
-use dlpack_python::{Object, Owned, PyObject, Python, detached, is_text, text};
+use dlpack_python::kinds::{LIST, TEXT, TUPLE};
+use dlpack_python::raise::{KindOf, Quoted, forgive, is, utf8};
+use dlpack_python::{Object, Owned, Python, detached, is_a, text};
 use dlpack_tensor::tensor::alloc::{self, Request};
 
 /// Overlapping assignments in Python have the result of a temporary.
@@ -73,43 +74,34 @@ const fn wide(code: DLDataTypeCode) -> DLDataType {
 }
 
 /// A number as an element for tensors of a dtype.
-///
-/// # Safety
-/// `value` is a live object.
-unsafe fn scalar(python: Python, value: *mut PyObject, target: Target) -> Result<Scalar> {
+fn scalar(python: Python, value: Object, target: Target) -> Result<Scalar> {
     let into = target.dtype;
     const BOOL: u8 = kDLBool as u8;
     const INT: u8 = kDLInt as u8;
     const UINT: u8 = kDLUInt as u8;
-    // SAFETY: `value` is a live object.
-    let (code, bits) = unsafe {
-        let float = |value| checked(python, -1.0, value).map(f64::to_bits);
-        match into.code {
-            BOOL => (kDLUInt, [done(python.PyObject_IsTrue(value))?.into(), 0]),
-            INT | UINT => {
-                let whole = required(python.PyNumber_Long(value))?;
-                let code = if into.code == INT { kDLInt } else { kDLUInt };
-                (code, [integer(python, &whole, target)?, 0])
-            }
-            code if dtype::is_complex(code) => {
-                // Python before 3.13 converts to a float first, without the imaginary part.
-                let method = constants::get(python, Constant::Complex)?;
-                let found = match Number::of(python, value) {
-                    Some(_) => None,
-                    None => python.attribute(Object::new(value), method)?,
-                };
-                let own = found.map(|_| call_method(python, value, c"__complex__", &[]));
-                let own = own.transpose()?;
-                let value = own.as_ref().map_or(value, Owned::as_ptr);
-                let real = checked(python, -1.0, python.PyComplex_RealAsDouble(value))?;
-                let real = to_odd(python, value, real, into)?.to_bits();
-                let imaginary = float(python.PyComplex_ImagAsDouble(value))?;
-                (kDLComplex, [real, imaginary])
-            }
-            _ => {
-                let nearest = checked(python, -1.0, python.PyFloat_AsDouble(value))?;
-                (kDLFloat, [to_odd(python, value, nearest, into)?.to_bits(), 0])
-            }
+    let (code, bits) = match into.code {
+        BOOL => (kDLUInt, [python.PyObject_IsTrue(value)?.into(), 0]),
+        INT | UINT => {
+            let whole = python.PyNumber_Long(value)?;
+            let code = if into.code == INT { kDLInt } else { kDLUInt };
+            (code, [integer(python, whole.object(), target)?, 0])
+        }
+        code if dtype::is_complex(code) => {
+            // Python before 3.13 converts to a float first, without the imaginary part.
+            let method = constants::get(python, Constant::Complex)?;
+            let found = match Number::of(python, value) {
+                Some(_) => None,
+                None => python.attribute(value, method)?,
+            };
+            let own = found.map(|_| python.call(method, &[value])).transpose()?;
+            let value = own.as_ref().map_or(value, Owned::object);
+            let real = python.PyComplex_RealAsDouble(value)?;
+            let real = to_odd(python, value, real, into)?.to_bits();
+            (kDLComplex, [real, python.PyComplex_ImagAsDouble(value)?.to_bits()])
+        }
+        _ => {
+            let nearest = python.PyFloat_AsDouble(value)?;
+            (kDLFloat, [to_odd(python, value, nearest, into)?.to_bits(), 0])
         }
     };
     Ok(Scalar { bits, dtype: wide(code) })
@@ -118,74 +110,49 @@ unsafe fn scalar(python: Python, value: *mut PyObject, target: Target) -> Result
 /// The double that stands for an integer: the nearest one or, where that is another number and a
 /// narrower dtype will round it again, the one beside the integer whose last bit is 1. Rounding
 /// that gives what rounding the integer would.
-///
-/// # Safety
-/// `value` is a live object, and `nearest` what Python converts it to.
-unsafe fn to_odd(
-    python: Python,
-    value: *mut PyObject,
-    nearest: f64,
-    into: DLDataType,
-) -> Result<f64> {
+fn to_odd(python: Python, value: Object, nearest: f64, into: DLDataType) -> Result<f64> {
     const EXACT: f64 = (1u64 << 53) as f64; // every integer up to it is a double
     const LESS: c_int = 0; // Py_LT
     const GREATER: c_int = 4; // Py_GT
     let widest = u16::from(into.bits) >= if dtype::is_complex(into.code) { 128 } else { 64 };
     let bits = nearest.to_bits();
-    // SAFETY: live objects.
-    unsafe {
-        if nearest.abs() <= EXACT || widest || bits & 1 == 1 || python.PyIndex_Check(value) == 0 {
-            return Ok(nearest);
-        }
-        let whole = required(python.PyNumber_Index(value))?;
-        let double = required(python.PyFloat_FromDouble(nearest))?;
-        let is = |order| {
-            let found = python.PyObject_RichCompareBool(whole.as_ptr(), double.as_ptr(), order);
-            checked(python, -1, found).map(|found| found == 1)
-        };
-        let (outwards, inwards) = if nearest > 0.0 { (GREATER, LESS) } else { (LESS, GREATER) };
-        let beside = if is(outwards)? {
-            bits + 1
-        } else if is(inwards)? {
-            bits - 1
-        } else {
-            bits
-        };
-        Ok(f64::from_bits(beside))
+    if nearest.abs() <= EXACT || widest || bits & 1 == 1 || !python.PyIndex_Check(value)? {
+        return Ok(nearest);
     }
+    let (whole, double) = (python.PyNumber_Index(value)?, python.PyFloat_FromDouble(nearest)?);
+    let is = |order| python.PyObject_RichCompareBool(whole.object(), double.object(), order);
+    let (outwards, inwards) = if nearest > 0.0 { (GREATER, LESS) } else { (LESS, GREATER) };
+    let beside = if is(outwards)? {
+        bits + 1
+    } else if is(inwards)? {
+        bits - 1
+    } else {
+        bits
+    };
+    Ok(f64::from_bits(beside))
 }
 
 /// The low bits of an `int` that fits in an integer dtype.
-fn integer(python: Python, whole: &Owned, target: Target) -> Result<u64> {
+fn integer(python: Python, whole: Object, target: Target) -> Result<u64> {
     let Target { name, dtype } = target;
     let signed = dtype.code == kDLInt as u8;
     let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
-    // SAFETY: an `int`; the exceptions that these functions raise are replaced.
-    let (bits, fits) = unsafe {
-        let bits = match signed {
-            true => python.PyLong_AsLongLong(whole.as_ptr()) as u64,
-            false => python.PyLong_AsUnsignedLongLong(whole.as_ptr()),
-        };
-        let raised = bits == u64::MAX && !python.PyErr_Occurred().is_null();
-        if raised {
-            python.PyErr_Clear();
-        }
-        let again = match signed {
-            true => ((bits << unused) as i64 >> unused) as u64,
-            false => bits << unused >> unused,
-        };
-        (bits, !raised && again == bits)
-    };
-    if fits {
-        return Ok(bits);
-    }
     let most = u64::MAX >> unused >> u32::from(signed);
     let least = if signed { -(most as i64) - 1 } else { 0 };
-    // SAFETY: an `int`; one that has no text, as it is too long, is not shown.
-    let shown = unsafe { Owned::new(python.PyObject_Str(whole.as_ptr())) };
+    let bits = match signed {
+        true => python.PyLong_AsLongLong(whole).map(|number| number as u64),
+        false => python.PyLong_AsUnsignedLongLong(whole),
+    };
+    match bits {
+        Ok(bits) if signed && (least..=most as i64).contains(&(bits as i64)) => return Ok(bits),
+        Ok(bits) if !signed && bits <= most => return Ok(bits),
+        _ => python.clear(),
+    }
+    // One that has no text, as it is too long, is not shown.
+    let shown = python.PyObject_Str(whole);
     let shown = match &shown {
-        Some(shown) => utf8(python, shown.object())?,
-        None => forgive(python).map(|()| &b"of many digits"[..])?,
+        Ok(shown) => utf8(python, shown.object())?,
+        Err(_) => forgive(python).map(|()| &b"of many digits"[..])?,
     };
     let text = format_args!(
         "{name}: the value {} is out of bounds for {}, which has {} to {}",
@@ -199,70 +166,53 @@ fn integer(python: Python, whole: &Owned, target: Target) -> Result<u64> {
 
 /// A tensor of the numbers in nested lists, whose shape NumPy finds: each as an element for a
 /// dtype, but of the widest of its kind.
-///
-/// # Safety
-/// `lists` is a live object.
-pub unsafe fn listed(python: Python, lists: *mut PyObject, target: Target) -> Result<Held> {
-    let objects = call_numpy(python, c"asarray", &[lists, text(python, c"O")?.as_ptr()])?;
-    let flat = call_method(python, objects.as_ptr(), c"ravel", &[])?;
+pub fn listed(python: Python, lists: Object, target: Target) -> Result<Held> {
+    let objects = call_numpy(python, c"asarray", &[lists, text(python, c"O")?.object()])?;
+    let flat = call_method(python, c"ravel", &[objects.object()])?;
     let mut room = [0; MAX_NDIM];
-    // SAFETY: live objects; a fresh block has room for as many elements as there are numbers.
-    unsafe {
-        let shape = python.PyObject_GetAttrString(objects.as_ptr(), c"shape".as_ptr());
-        let shape = arguments::shape(python, required(shape)?.as_ptr(), &mut room)?;
-        let wide = scalar(python, python._Py_FalseStruct(), target)?.dtype;
-        let made = Held::new(python, alloc::new(&Request::dense(shape, wide, CPU))?);
-        let words = usize::from(wide.bits / 64);
-        let mut to: *mut u64 = made.live().description().data.cast();
-        for place in 0..size(python.PySequence_Size(flat.as_ptr()))? {
-            let item = required(python.PySequence_GetItem(flat.as_ptr(), place as isize))?;
-            let Some(number) = number(python, item.as_ptr(), target)? else {
-                if arguments::is_a(python, item.as_ptr(), LIST | TUPLE)
-                    || is_text(python, item.as_ptr())
-                {
-                    const WHAT: &str = "the lists differ in length, or hold what is no number\0\
-                        Give numbers, in lists of one length.";
-                    return Err(Error::new(DLRS_BAD_ARG).detail(WHAT));
-                }
-                let kind = KindOf(python, item.object());
-                let text = format_args!("the lists hold what is no number: {kind}");
-                return Err(refused(python, python.PyExc_TypeError(), text));
-            };
+    let shape = python.named(objects.object(), c"shape")?;
+    let shape = arguments::shape(python, shape.object(), &mut room)?;
+    let wide = scalar(python, python._Py_FalseStruct(), target)?.dtype;
+    let made = Held::alloc(python, &Request::dense(shape, wide, CPU))?;
+    let words = usize::from(wide.bits / 64);
+    let mut to: *mut u64 = made.live().description().data.cast();
+    for place in 0..python.PySequence_Size(flat.object())? {
+        let item = python.PySequence_GetItem(flat.object(), place as isize)?;
+        let Some(number) = number(python, item.object(), target)? else {
+            if is_a(python, item.object(), LIST | TUPLE | TEXT) {
+                const WHAT: &str = "the lists differ in length, or hold what is no number\0\
+                    Give numbers, in lists of one length.";
+                return Err(Error::new(DLRS_BAD_ARG).detail(WHAT));
+            }
+            let kind = KindOf(python, item.object());
+            let text = format_args!("the lists hold what is no number: {kind}");
+            return Err(refused(python, python.PyExc_TypeError(), text));
+        };
+        // SAFETY: a fresh block has room for as many elements as there are numbers.
+        unsafe {
             to.copy_from_nonoverlapping(number.bits.as_ptr(), words);
             to = to.add(words);
         }
-        Ok(made)
     }
+    Ok(made)
 }
 
 /// The number that a value is, for tensors of a dtype. What has a `__dlpack__` is an array, though
 /// it can be converted to a number.
-///
-/// # Safety
-/// `value` is a live object.
-unsafe fn plain(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
-    // SAFETY: `value` is a live object.
-    unsafe {
-        let array = Number::of(python, value).is_none() && {
-            let kind = python.kind(Object::new(value))?;
-            python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
-        };
-        if array { Ok(None) } else { number(python, value, target) }
-    }
+fn plain(python: Python, value: Object, target: Target) -> Result<Option<Scalar>> {
+    let array = Number::of(python, value).is_none() && {
+        let kind = python.PyObject_Type(value)?;
+        python.type_has(kind.object(), constants::get(python, Constant::Dlpack)?)?
+    };
+    if array { Ok(None) } else { number(python, value, target) }
 }
 
 /// Writes a value, a number or anything of which a tensor can be made, to the elements of `dst`.
-///
-/// # Safety
-/// `value` is a live object.
-pub unsafe fn assign(dst: Live, value: *mut PyObject, name: &'static str) -> Result<()> {
+pub fn assign(dst: Live, value: Object, name: &'static str) -> Result<()> {
     let (python, target) = (dst.python, Target { name, dtype: dst.description().dtype });
-    // SAFETY: `value` is a live object.
-    unsafe {
-        match plain(python, value, target)? {
-            Some(number) => number.fill(dst),
-            None => broadcast(taken(python, value, Some(target))?.live(), dst, OPTIONS),
-        }
+    match plain(python, value, target)? {
+        Some(number) => number.fill(dst),
+        None => broadcast(taken(python, value, Some(target))?.live(), dst, OPTIONS),
     }
 }
 
@@ -279,89 +229,61 @@ pub enum Source {
 
 impl Source {
     /// That of an object; TypeError for what is no array, and cannot be made one.
-    ///
-    /// # Safety
-    /// `value` is a live object.
-    pub unsafe fn of(python: Python, value: *mut PyObject) -> Result<Source> {
-        if arguments::is_a(python, value, LIST | TUPLE) {
+    pub fn of(python: Python, value: Object) -> Result<Source> {
+        if is_a(python, value, LIST | TUPLE) {
             return Ok(Source::Sequence);
         }
-        // SAFETY: `value` is a live object.
-        unsafe {
-            let capsule = type_of(value) == python.PyCapsule_Type();
-            if capsule || python.PyObject_CheckBuffer(value) != 0 {
-                return Ok(Source::Protocol);
-            }
-            for (name, source) in [
-                (c"__dlpack__", Source::Protocol),
-                (c"__dlpack_c_exchange_api__", Source::Protocol),
-                (c"__cuda_array_interface__", Source::Protocol),
-                (c"__array_interface__", Source::Protocol),
-                (c"__array__", Source::Array),
-            ] {
-                let name = text(python, name)?;
-                if python.attribute(Object::new(value), name.object())?.is_some() {
-                    return Ok(source);
-                }
-            }
-            if !is_text(python, value) {
-                match size(python.PySequence_Size(value)) {
-                    Ok(_) => return Ok(Source::Sequence),
-                    Err(error) if !is(python, Python::PyExc_TypeError) => return Err(error),
-                    Err(_) => python.PyErr_Clear(),
-                }
-            }
-            let text = format_args!(
-                "{} is no array and no sequence of numbers: it has no __dlpack__, no buffer and \
-                 no array interface",
-                KindOf(python, Object::new(value))
-            );
-            Err(refused(python, python.PyExc_TypeError(), text))
+        let capsule = value.type_of() == python.PyCapsule_Type();
+        if capsule || python.PyObject_CheckBuffer(value)? {
+            return Ok(Source::Protocol);
         }
+        for (name, source) in [
+            (c"__dlpack__", Source::Protocol),
+            (c"__dlpack_c_exchange_api__", Source::Protocol),
+            (c"__cuda_array_interface__", Source::Protocol),
+            (c"__array_interface__", Source::Protocol),
+            (c"__array__", Source::Array),
+        ] {
+            if python.attribute(value, text(python, name)?.object())?.is_some() {
+                return Ok(source);
+            }
+        }
+        if !is_a(python, value, TEXT) && arguments::length(python, value)?.is_some() {
+            return Ok(Source::Sequence);
+        }
+        let text = format_args!(
+            "{} is no array and no sequence of numbers: it has no __dlpack__, no buffer and no \
+             array interface",
+            KindOf(python, value)
+        );
+        Err(refused(python, python.PyExc_TypeError(), text))
     }
 }
 
 /// The tensor of an object, or of what NumPy makes of it; the numbers in sequences become elements
 /// for a dtype.
-///
-/// # Safety
-/// `value` is a live object.
-pub unsafe fn taken(python: Python, value: *mut PyObject, target: Option<Target>) -> Result<Held> {
-    // SAFETY: `value` is a live object.
-    unsafe {
-        match (Source::of(python, value)?, target) {
-            (Source::Protocol, _) => Held::of(python, value),
-            (Source::Sequence, Some(target)) => listed(python, value, target),
-            _ => Held::of(python, call_numpy(python, c"asarray", &[value])?.as_ptr()),
-        }
+pub fn taken(python: Python, value: Object, target: Option<Target>) -> Result<Held> {
+    match (Source::of(python, value)?, target) {
+        (Source::Protocol, _) => Held::of(python, value),
+        (Source::Sequence, Some(target)) => listed(python, value, target),
+        _ => Held::of(python, call_numpy(python, c"asarray", &[value])?.object()),
     }
 }
 
 /// The tensor of an argument that is an array itself.
-///
-/// # Safety
-/// `value` is a live object.
-unsafe fn array(call: &Call, value: *mut PyObject) -> Result<Held> {
-    // SAFETY: `value` is a live object.
-    unsafe {
-        match Source::of(call.python, value)? {
-            Source::Protocol => Held::of(call.python, value),
-            _ => Err(call.wrong("takes an array with __dlpack__, as numpy.asarray() makes it")),
-        }
+fn array(call: &Call, value: Object) -> Result<Held> {
+    match Source::of(call.python, value)? {
+        Source::Protocol => Held::of(call.python, value),
+        _ => Err(call.wrong("takes an array with __dlpack__, as numpy.asarray() makes it")),
     }
 }
 
 /// A number of Python's, NumPy's or another library's, as ml_dtypes' and `Decimal`; `None` for what
 /// is none.
-///
-/// # Safety
-/// `value` is a live object.
-unsafe fn number(python: Python, value: *mut PyObject, target: Target) -> Result<Option<Scalar>> {
+fn number(python: Python, value: Object, target: Target) -> Result<Option<Scalar>> {
     let Target { name, dtype } = target;
-    // SAFETY: `value` is a live object.
-    let value_of = |code| unsafe {
-        scalar(python, value, Target { name, dtype: DLDataType { code, ..dtype } })
-    };
+    let value_of =
+        |code| scalar(python, value, Target { name, dtype: DLDataType { code, ..dtype } });
     if Number::of(python, value).is_none() {
         // A text can be a whole number, and anything is true, so they are no sign of a number.
         let sign = if dtype::is_complex(dtype.code) { kDLComplex } else { kDLFloat };
@@ -370,8 +292,7 @@ unsafe fn number(python: Python, value: *mut PyObject, target: Target) -> Result
             Ok(found) if !whole.contains(&dtype.code) => return Ok(Some(found)),
             Ok(_) => {}
             Err(_) if is(python, Python::PyExc_TypeError) => {
-                // SAFETY: attached.
-                unsafe { python.PyErr_Clear() };
+                python.clear();
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -492,11 +413,13 @@ method!(
             false => compare::Equality::Values,
         };
         let mut same = false;
+        let other = call.needs(other, "another tensor")?;
         compared(this, call, other, &mut |pair| {
-            same = compare::equal(pair, equality)?;
+            // SAFETY: both tensors are live.
+            same = unsafe { compare::equal(pair, equality)? };
             Ok(())
         })?;
-        truth(call.python, same)
+        call.python.PyBool_FromLong(same.into())
     }
 );
 method!(
@@ -508,28 +431,22 @@ method!(
     max_diff, |this, call| (other / *) {
         let mut largest = 0.0;
         compared(this, call, other, &mut |pair| {
-            largest = compare::max_diff(pair)?;
+            // SAFETY: both tensors are live.
+            largest = unsafe { compare::max_diff(pair)? };
             Ok(())
         })?;
-        required(call.python.PyFloat_FromDouble(largest))
+        call.python.PyFloat_FromDouble(largest)
     }
 );
 
 /// Compares with another tensor.
-///
-/// # Safety
-/// `other` is NULL or a live object.
-unsafe fn compared(
+fn compared(
     this: This,
     call: &Call,
-    other: *mut PyObject,
+    other: Object,
     compare: &mut dyn FnMut(&Pair) -> Result<()>,
 ) -> Result<()> {
-    call.needs(other, "another tensor")?;
-    // SAFETY: `other` is live: `needs` rejects NULL; its tensor is held meanwhile.
-    unsafe {
-        let other = array(call, other)?;
-        let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
-        detached(this.python, pair.src.nbytes()?, || compare(&pair))
-    }
+    let other = array(call, other)?;
+    let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
+    detached(this.python, pair.src.nbytes()?, || compare(&pair))
 }

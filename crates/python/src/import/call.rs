@@ -1,15 +1,12 @@
 //! Calls `__dlpack__` with the keywords that are needed, and with fewer if it rejects them.
 
-use core::ptr::null_mut;
-
 use crate::abi::DLDevice;
 use crate::constants::{self, Constant};
 use crate::copy::CopyPolicy;
-use crate::device_type::CPU;
 use crate::error::Result;
 use crate::home::Home;
-use crate::raise::{is, raised, required};
-use crate::{Object, Owned, Python, integer, pair, stream, tuple};
+use crate::raise::{is, meanwhile, raised};
+use crate::{Object, Owned, Python, numbers, stream, tuple_of};
 use dlpack_tensor::import::Import;
 
 /// The request of an import.
@@ -71,8 +68,7 @@ fn call_rows(
             break;
         }
         if row.version {
-            // SAFETY: attached.
-            unsafe { python.PyErr_Clear() };
+            python.clear();
         }
     }
     match lacks(python, object, constants::get(python, Constant::Dlpack)?) {
@@ -84,13 +80,13 @@ fn call_rows(
 /// The usual call, `__dlpack__(max_version=(1, 3))`, which needs nothing new.
 #[inline]
 fn call_plain(python: Python, home: &Home, object: Object) -> Result<Option<Owned>> {
-    let method = constants::of(python, home, Constant::Dlpack)?.as_ptr();
+    let method = constants::of(python, home, Constant::Dlpack)?;
     let version = constants::of(python, home, Constant::Version)?;
     let names = constants::of(python, home, Constant::MaxVersionOnly)?;
-    let args = [object.as_ptr(), version.as_ptr()];
+    let args = [object, version];
     // SAFETY: one positional argument, the object, and a value for the one name.
     unsafe {
-        let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names.as_ptr());
+        let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, Some(names));
         Ok(Owned::new(made))
     }
 }
@@ -126,16 +122,14 @@ fn stream_by_device(python: Python, object: Object, wanted: &Wanted) -> Result<T
 /// The device that the object reports; `None` if it has no `__dlpack_device__`.
 fn said_device(python: Python, object: Object) -> Result<Option<DLDevice>> {
     let method = constants::get(python, Constant::DlpackDevice)?;
-    let Some(found) = python.call(object, method) else {
-        return match lacks(python, object, method) {
-            true => Ok(None),
-            false => Err(raised()),
-        };
+    let found = match python.call(method, &[object]) {
+        Ok(found) => found,
+        Err(_) if lacks(python, object, method) => return Ok(None),
+        Err(error) => return Err(error),
     };
     let number = |place| {
-        // SAFETY: a live object.
-        let item = unsafe { required(python.PySequence_GetItem(found.as_ptr(), place)) }?;
-        python.number(item.object()).map(|number| i32::try_from(number).ok())
+        let item = python.PySequence_GetItem(found.object(), place)?;
+        python.PyLong_AsLongLong(item.object()).map(|number| i32::try_from(number).ok())
     };
     let Some(device_type) = number(0)? else { return Ok(None) };
     // Memory without streams: its number does not matter, and is None in Paddle.
@@ -150,23 +144,12 @@ pub(super) fn lacks(python: Python, object: Object, method: Object) -> bool {
     if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
-    // SAFETY: attached; what was fetched is restored or given up.
-    unsafe {
-        let mut set = [null_mut(); 3];
-        let [kind, value, trace] = &mut set;
-        python.PyErr_Fetch(kind, value, trace);
-        if Owned::new(python.PyObject_GetAttr(object.as_ptr(), method.as_ptr())).is_none() {
-            set.into_iter().for_each(|part| drop(Owned::new(part)));
-            let missing = is(python, Python::PyExc_AttributeError);
-            if missing {
-                python.PyErr_Clear();
-            }
-            return missing; // what else it raises, KeyboardInterrupt, says more
-        }
-        let [kind, value, trace] = set;
-        python.PyErr_Restore(kind, value, trace);
+    let found = meanwhile(python, || python.attribute(object, method));
+    let missing = matches!(found, Ok(None));
+    if missing {
+        python.clear();
     }
-    false
+    missing
 }
 
 /// The keyword arguments of one call: those that are `None` or false are left out.
@@ -188,21 +171,16 @@ pub(super) fn call(python: Python, object: Object, asked: &Asked) -> Result<Opti
     const NAMES: [Constant; 4] =
         [Constant::Stream, Constant::MaxVersion, Constant::DlDevice, Constant::Copy];
     // Constants live as long as the interpreter.
-    let kept = |constant| constants::get(python, constant).map(Object::as_ptr);
-    let DLDevice { device_type, device_id } = asked.device.unwrap_or(CPU);
-    let device = asked.device.map(|_| pair(python, device_type.into(), device_id.into()));
-    let stream = asked.stream.map(|stream| integer(python, stream)).transpose()?;
+    let kept = |constant| constants::get(python, constant);
+    let device = asked.device.map(|device| [device.device_type.into(), device.device_id.into()]);
+    let stream = asked.stream.map(|stream| python.PyLong_FromLongLong(stream)).transpose()?;
     let version = asked.version.then(|| kept(Constant::Version)).transpose()?;
-    let device = device.transpose()?;
-    // SAFETY: attached; an object of Python's own.
-    let copy = asked.copy.map(|copy| unsafe { required(python.PyBool_FromLong(copy.into())) });
-    let copy = copy.transpose()?;
-    let [stream, device, copy] = [&stream, &device, &copy].map(|made| made.as_ref());
-    let values =
-        [stream.map(Owned::as_ptr), version, device.map(Owned::as_ptr), copy.map(Owned::as_ptr)];
-    let (mut args, mut names, mut n) =
-        ([object.as_ptr(); 1 + NAMES.len()], [null_mut(); NAMES.len()], 0);
-    for (name, value) in NAMES.into_iter().zip(values) {
+    let device = device.map(|pair| numbers(python, &pair)).transpose()?;
+    let copy = asked.copy.map(|copy| python.PyBool_FromLong(copy.into())).transpose()?;
+    let [stream, device, copy] =
+        [&stream, &device, &copy].map(|made| made.as_ref().map(Owned::object));
+    let (mut args, mut names, mut n) = ([object; 1 + NAMES.len()], [object; NAMES.len()], 0);
+    for (name, value) in NAMES.into_iter().zip([stream, version, device, copy]) {
         if let (Some(value), Some(text), Some(slot)) =
             (value, names.get_mut(n), args.get_mut(n + 1))
         {
@@ -210,11 +188,9 @@ pub(super) fn call(python: Python, object: Object, asked: &Asked) -> Result<Opti
             n += 1;
         }
     }
-    let names = tuple(python, names.get(..n).unwrap_or_default())?;
-    let names = if n == 0 { null_mut() } else { names.as_ptr() };
+    let names = tuple_of(python, names.get(..n).unwrap_or_default())?;
+    let names = (n > 0).then(|| names.object());
+    let method = kept(Constant::Dlpack)?;
     // SAFETY: one positional argument, the object, and as many values as there are names.
-    unsafe {
-        let method = kept(Constant::Dlpack)?;
-        Ok(Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names)))
-    }
+    unsafe { Ok(Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names))) }
 }

@@ -104,7 +104,7 @@ fn ask_for_copy(
         let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
         let Some(capsule) = call(python, object, &asked)? else {
             if is(python, Python::PyExc_TypeError) {
-                python.PyErr_Clear();
+                python.clear();
             } else if !lacks(python, object, constants::get(python, Constant::Dlpack)?) {
                 return Err(raised());
             }
