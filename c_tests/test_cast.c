@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the
- * numbers. */
+/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the numbers,
+ * test_pairs.c what both tensors may be. */
 
 typedef struct made {
   DLManagedTensorVersioned managed;
@@ -25,8 +25,7 @@ static DLManagedTensorVersioned *make(made *m, void *data, DLDataType dtype, int
 static void test_refusals(void) {
   float values[6] = {0};
   int32_t ints[6] = {0};
-  uint64_t handles[6] = {0};
-  made a, b, c;
+  made a, b;
   DLManagedTensorVersioned *src = make(&a, values, F32, 2, 3, 0);
   DLManagedTensorVersioned *dst = make(&b, ints, t_dtype(kDLInt, 32, 1), 2, 3, 0);
   dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
@@ -40,20 +39,6 @@ static void test_refusals(void) {
   CHECK(strcmp(t_error.message,
                "dlrs_cast: options->flags: DLRS_COPY_RAW_BYTES cannot be combined with a conversion "
                "(value 2) [DLRS_BAD_ARG]. Leave it out, or copy with dlrs_copy.") == 0);
-  b.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REJECTS(READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
-  b.managed.flags = 0;
-  b.managed.dl_tensor.dtype.lanes = 2;
-  REJECTS(DTYPE_MISMATCH, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
-  b.managed.dl_tensor.dtype.lanes = 1;
-  b.shape[1] = 2;
-  REJECTS(SHAPE_MISMATCH, 2, ANY, 1, dlrs_cast(src, dst, NULL, ERR));
-  b.shape[1] = 3;
-  b.strides[0] = 0;
-  REJECTS(OVERLAP_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
-  b.strides[0] = 3;
-  make(&c, handles, t_dtype(kDLOpaqueHandle, 64, 1), 2, 3, 0);
-  REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
   t_unwatch();
   /* In place: rejected, or through a temporary. */
   values[1] = 7.75f;
@@ -80,8 +65,6 @@ static void test_fill(void) {
   REJECTS(DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
   REJECTS(DTYPE_MISMATCH, 3, DTYPE_LANES, -1,
           dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
-  a.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REJECTS(READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));
   t_unwatch();
 }
 
@@ -120,8 +103,6 @@ static void test_comparison(void) {
   REJECTS(BAD_ARG, 3, ANY, -1, dlrs_equal(one, two, 0, &same, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_max_diff(NULL, two, &apart, ERR));
   REJECTS(NULL_ARG, 3, ANY, -1, dlrs_max_diff(one, two, NULL, ERR));
-  a.shape[0] = 1;
-  REJECTS(SHAPE_MISMATCH, 2, ANY, ANY, dlrs_max_diff(one, two, &apart, ERR));
   t_unwatch();
   WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
   EQUAL(same, 0);
