@@ -32,7 +32,6 @@ static void test_refusals(void) {
   t_context = "cast refuses";
   t_watch(ints, sizeof ints);
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_cast(NULL, dst, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_cast(src, NULL, NULL, ERR));
   options.flags = DLRS_COPY_RAW_BYTES;
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_cast(src, dst, &options, ERR));
   /* The member, then what is wrong with it, then the remedy. */
@@ -61,7 +60,6 @@ static void test_fill(void) {
   EQUAL(halves[5], 0x7fc1);
   t_watch(halves, sizeof halves);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
   REJECTS(DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
   REJECTS(DTYPE_MISMATCH, 3, DTYPE_LANES, -1,
           dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
@@ -98,11 +96,8 @@ static void test_comparison(void) {
   t_watch(&same, sizeof same);
   t_watch(&apart, sizeof apart);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_equal(NULL, two, DLRS_EQUAL_BITS, &same, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_equal(one, NULL, DLRS_EQUAL_BITS, &same, ERR));
-  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_equal(one, two, DLRS_EQUAL_BITS, NULL, ERR));
   REJECTS(BAD_ARG, 3, ANY, -1, dlrs_equal(one, two, 0, &same, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_max_diff(NULL, two, &apart, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_max_diff(one, two, NULL, ERR));
   t_unwatch();
   WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
   EQUAL(same, 0);
@@ -125,7 +120,6 @@ static void test_batch(void) {
   REJECTS(READ_ONLY, 3, ANY, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
   EQUAL(failed, 1);
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, NULL, dst, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_batch(2, src, NULL, NULL, NULL, ERR));
   src[0] = NULL;
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
   EQUAL(failed, 0);

@@ -141,9 +141,7 @@ static void explanations(void) {
   from->device = to->device = CPU;
   CHECK(strcmp(text, "as it was") == 0);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_copy_explain(NULL, 0, to, 0, NULL, text, 9, NULL, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_copy_explain(from, 0, NULL, 0, NULL, text, 9, NULL, ERR));
   to->data = (void *)((uintptr_t)1 << 24);
-  REJECTS(NULL_ARG, 6, ANY, -1, dlrs_copy_explain(from, 0, to, 0, NULL, NULL, 9, NULL, ERR));
 }
 
 /* Pools that do not do what they are told; those that do are in test_fresh.c and test_engine.c. */
@@ -189,7 +187,6 @@ static void refuses(void) {
   DLManagedTensor *legacy_out;
   DLTensor *from = &src.managed.dl_tensor, *into = &dst.managed.dl_tensor;
   dlrs_copy_options options = options_of(8, 0);
-  dlrs_copy_options *odd = (dlrs_copy_options *)((char *)t_guard() + 2);
   t_make(&src);
   t_make(&dst);
   t_watch(&src, sizeof src);
@@ -197,9 +194,7 @@ static void refuses(void) {
   t_result(&out);
   t_result(&legacy_out);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_contiguous(NULL, 'C', NULL, &out, ERR));
-  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_to_device(NULL, CPU, 0, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 5, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, NULL, ERR));
   REJECTS(BAD_ARG, 2, ANY, -1, dlrs_contiguous(&src.managed, 0, NULL, &out, ERR));
   REJECTS(FOREIGN, 1, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, &out, ERR));
   REJECTS(FOREIGN, 1, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, &out, ERR));
@@ -217,7 +212,6 @@ static void refuses(void) {
   REJECTS(STRUCT_SIZE, 3, STRUCT_SIZE, -1, dlrs_contiguous(&src.managed, 'F', &options, &out, ERR));
   REJECTS(STRUCT_SIZE, 4, STRUCT_SIZE, -1,
           dlrs_to_device(&src.managed, CPU, 1, &options, &out, ERR));
-  REJECTS(MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
 }
 
 /* Every set of flags: what is unknown is named with the value as given, and each flag has its own

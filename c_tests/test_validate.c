@@ -56,17 +56,10 @@ static void questions(void) {
   t_watch(&numel, sizeof numel);
   t_watch(&nbytes, sizeof nbytes);
   t_watch(&answer, sizeof answer);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_numel(NULL, &numel, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_numel(bare, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_itemsize_bits(NULL, 0, &nbytes, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_itemsize_bits(bare, 0, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
-  REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
     REJECTS(BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
   }
@@ -97,8 +90,6 @@ int main(void) {
     EQUAL(t_error.value, wrong[i]);
   }
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
-  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_validate_within((DLTensor *)((char *)t_guard() + 2), 0, good.values, 24, ERR));
   REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
   REJECTS(OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();
