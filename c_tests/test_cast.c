@@ -138,8 +138,11 @@ static void test_batch(void) {
   CHECK(x[0] == 4 && x[3] == 1);
 }
 
-/* DLRS_COPY_SATURATE in a fill, and where it has no meaning; in casts: test_copy.c. */
+/* DLRS_COPY_SATURATE in a fill and in casts, and where it has no meaning. */
 static void test_saturation(void) {
+  static const int8_t cut[4] = {44, -44, 7, -128}, saturated[4] = {127, -128, 7, 127};
+  int16_t integers[4] = {300, -300, 7, 128};
+  int8_t bytes[4] = {0};
   int32_t wide = 300;
   double large = 1e300;
   uint8_t narrow[4] = {0};
@@ -155,6 +158,13 @@ static void test_saturation(void) {
   other = t_managed(t_describe(&single, t_dtype(kDLFloat, 32, 1), 0, NULL, NULL), 0);
   WORKS(dlrs_cast(&one, &other, &options, ERR));
   CHECK(single == FLT_MAX);
+  one = t_managed(t_describe(integers, t_dtype(kDLInt, 16, 1), 1, &four, NULL), 0);
+  other = t_managed(t_describe(bytes, t_dtype(kDLInt, 8, 1), 1, &four, NULL), 0);
+  one.version.minor = other.version.minor = 1;
+  WORKS(dlrs_cast(&one, &other, &options, ERR));
+  CHECK(memcmp(bytes, saturated, sizeof bytes) == 0);
+  WORKS(dlrs_cast(&one, &other, NULL, ERR));
+  CHECK(memcmp(bytes, cut, sizeof bytes) == 0);
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_copy(&dst, &dst, &options, ERR));
 }
 

@@ -11,6 +11,7 @@
 #include <float.h>
 #include <sys/mman.h>
 
+#include "by_bit.h"
 #include "guarded.h"
 #include "harness.h"
 #include "random.h"
@@ -195,15 +196,7 @@ static int64_t place_of(const side *s, int64_t n) {
 
 static void move_bits(unsigned char *to, int64_t to_bit, const unsigned char *from,
                       int64_t from_bit, int bits) {
-  int i;
-  if (((to_bit | from_bit | bits) & 7) == 0) {
-    memcpy(to + to_bit / 8, from + from_bit / 8, (size_t)bits / 8);
-    return;
-  }
-  for (i = 0; i < bits; ++i, ++to_bit, ++from_bit) {
-    int value = from[from_bit / 8] >> from_bit % 8 & 1;
-    to[to_bit / 8] = (unsigned char)((to[to_bit / 8] & ~(1 << to_bit % 8)) | value << to_bit % 8);
-  }
+  copy_by_bit(0, NULL, bits, from, from_bit, NULL, to, to_bit, NULL);
 }
 
 static void get(const side *s, int64_t n, unsigned char *element) {
