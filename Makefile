@@ -115,7 +115,7 @@ CHECKS = \
 	"cargo fmt --all --check && echo 1 passed, 0 failed" \
 	"cargo test --locked --no-fail-fast $(addprefix -p dlpack_,rs core kernels) --lib \
 	  $(addprefix --test ,house print names plain packed cast overlap saturation fuzz_seeds)" \
-	"ONLY='catalogue sweep test_device_faults test_error test_copy test_pairs \
+	"ONLY='catalogue sweep test_backend test_error test_copy test_pairs \
 	  test_share test_validate test_view test_workers' \
 	  NO_VALGRIND=1 NO_LAWS=1 c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \

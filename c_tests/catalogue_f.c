@@ -18,17 +18,6 @@ static void f02(void) {
   EQUAL(good.values[5], 5);
 }
 
-static void f03(void) {
-  size_t known = offsetof(DLManagedTensorVersioned, dl_tensor);
-  DLManagedTensorVersioned *other = (DLManagedTensorVersioned *)t_before_guard(known);
-  long deleted = t_deleted;
-  memset(other, 0xA5, known);
-  other->version.major = 2;
-  other->deleter = t_delete_versioned;
-  dlrs_release(other);
-  EQUAL(t_deleted, deleted + 1);
-}
-
 /* A tensor of the library whose data is freed by t_count(&freed). */
 static DLManagedTensorVersioned *wrapped(t_tensor *good, int *freed) {
   DLManagedTensorVersioned *out = NULL;
@@ -36,20 +25,6 @@ static DLManagedTensorVersioned *wrapped(t_tensor *good, int *freed) {
   *freed = 0;
   WORKS(dlrs_tensor_wrap(&good->managed.dl_tensor, 0, t_count, freed, &out, ERR));
   return out;
-}
-
-static void f05(void) {
-  t_tensor good;
-  int freed;
-  DLManagedTensorVersioned *out = wrapped(&good, &freed), *more;
-  DLManagedTensor *legacy;
-  WORKS(dlrs_retain(out, &more, ERR));
-  CHECK(more == out);
-  out->deleter(out);
-  EQUAL(freed, 0);
-  WORKS(dlrs_to_legacy_take(&more, 0, &legacy, ERR));
-  legacy->deleter(legacy);
-  EQUAL(freed, 1);
 }
 
 /* A callback may do everything with any other tensor, also with another reference. */
@@ -119,36 +94,6 @@ static void f11(void) {
   EQUAL(reenter.runs, 1);
 }
 
-static char log_of[16];
-
-static void logs(void *context) { strcat(log_of, (const char *)context); }
-
-static void logs_free(void *context) {
-  (void)context;
-  strcat(log_of, "*");
-}
-
-/* String literals as contexts. */
-static void *text(const char *letter) { return (void *)(uintptr_t)letter; }
-
-static void f12(void) {
-  t_tensor good;
-  DLManagedTensorVersioned *out;
-  t_make(&good);
-  log_of[0] = '\0';
-  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, logs_free, NULL, &out, ERR));
-  WORKS(dlrs_attach(out, logs, text("A"), DLRS_BEFORE_FREE, ERR));
-  WORKS(dlrs_attach(out, logs, text("x"), DLRS_AFTER_FREE, ERR));
-  WORKS(dlrs_attach(out, logs, text("B"), DLRS_BEFORE_FREE, ERR));
-  REJECTS(NULL_ARG, 2, NONE, -1, dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
-  WORKS(dlrs_attach(out, logs, text("C"), DLRS_BEFORE_FREE, ERR));
-  WORKS(dlrs_attach(out, logs, text("y"), DLRS_AFTER_FREE, ERR));
-  WORKS(dlrs_attach(out, logs, text("D"), DLRS_BEFORE_FREE, ERR));
-  WORKS(dlrs_detach(out, logs, text("D"), ERR));
-  dlrs_release(out);
-  CHECK(strcmp(log_of, "CBA*yx") == 0);
-}
-
 static void f23(void) {
   t_tensor good;
   int freed;
@@ -205,11 +150,8 @@ static void f25(void) {
 const c_row c_rows_f[] = {
     {"F01", "releasing NULL does nothing", f01},
     {"F02", "without a deleter a release is a silent no-op", f02},
-    {"F03", "a struct of another major version is freed by its deleter", f03},
-    {"F05", "any two releases are of one reference each, by whatever function", f05},
     {"F10", "a callback may do everything with other tensors", f10},
     {"F11", "a release within the own callback is ignored", f11},
-    {"F12", "callbacks run last in, first out; NULL is refused when it is attached", f12},
     {"F23", "the library does not need manager_ctx", f23},
     {"F24", "what a consumer writes into the struct does not reach the release", f24},
     {"F25", "release calls the deleter that stands in the struct", f25},

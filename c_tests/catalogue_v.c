@@ -237,58 +237,15 @@ static void v47(void) {
   EQUAL(wrong, 0);
 }
 
-/* The sizes of the valid rows. */
-static void v51(void) {
-  t_tensor good;
-  DLTensor *tensor = &good.managed.dl_tensor;
-  uint64_t nbytes = 0;
-  int64_t numel = 0;
-  int32_t dense = 0;
-  t_make(&good);
-  good.shape[0] = 5;
-  good.shape[1] = 1;
-  tensor->dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
-  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
-  EQUAL(nbytes, 3);
-  WORKS(dlrs_nbytes(tensor, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, &nbytes, ERR));
-  EQUAL(nbytes, 5);
-  t_context = "V54";
-  tensor->dtype.lanes = 2;
-  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
-  EQUAL(nbytes, 5);
-  t_context = "V46";
-  tensor->dtype = t_dtype(kDLFloat, 32, 3);
-  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
-  EQUAL(nbytes, 60);
-  t_context = "V20";
-  good.shape[0] = 0;
-  good.shape[1] = INT64_MAX;
-  WORKS(dlrs_numel(tensor, &numel, ERR));
-  EQUAL(numel, 0);
-  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
-  EQUAL(nbytes, 0);
-  t_context = "V61";
-  WORKS(dlrs_is_contiguous(tensor, 'C', &dense, ERR));
-  EQUAL(dense, 1);
-  good.shape[0] = 1;
-  good.shape[1] = 3;
-  good.strides[0] = INT64_MIN;
-  WORKS(dlrs_is_contiguous(tensor, 'C', &dense, ERR));
-  EQUAL(dense, 1);
-}
-
 const c_row c_rows_v[] = {
     {"V01", "a NULL tensor is refused, with and without an error struct", v01},
     {"V02", "a misaligned struct is refused and not read", v02},
     {"V03", "of an error struct only struct_size bytes are written; 0 to 4 write nothing", v03},
     {"V04", "of another major version only the known part is read", v04},
-    {"V08", "padding on a type of whole bytes is ignored", v51},
     {"V41", "the question of alignment answers 0 or 1; an import that demands it refuses", v41},
     {"V42", "an alignment that is no power of two is refused; 0 in an options struct is the default",
      v42},
     {"V47", "every code and number of bits is judged as the list says", v47},
-    {"V51", "sizes of packed and padded elements are rounded up", v51},
-    {"V53", "sizes are computed in 128 bits: only what no address space holds is refused", v51},
     {"V60", "a tensor that leaves its memory at either end is refused", v60},
     {NULL, NULL, NULL},
 };

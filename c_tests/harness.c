@@ -436,11 +436,3 @@ dlrs_backend t_backend(t_source *source, const char *name) {
   backend.stream_sync = backend_sync;
   return backend;
 }
-
-uint64_t t_hash(const void *memory, size_t nbytes) {
-  const unsigned char *bytes = (const unsigned char *)memory;
-  uint64_t hash = 1469598103934665603u;
-  size_t i;
-  for (i = 0; i < nbytes; ++i) hash = (hash ^ bytes[i]) * 1099511628211u;
-  return hash;
-}

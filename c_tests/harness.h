@@ -126,9 +126,6 @@ dlrs_allocator t_allocator(t_source *source);
 /* One that has a device 0, and copies blocks only. */
 dlrs_backend t_backend(t_source *source, const char *name);
 
-/* A hash of memory. */
-uint64_t t_hash(const void *memory, size_t nbytes);
-
 /* ---- Allocations (inject.c) -----------------------------------------------------------------*/
 
 /* Whether allocations are counted and can be made to fail (not under a sanitizer). */

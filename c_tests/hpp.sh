@@ -18,7 +18,7 @@ try() { # NAME COMMAND...
 }
 warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 link=("-I$include" "-L$lib" -ldlpack_rs "-Wl,-rpath,$lib")
-all="test_hpp test_hpp_view test_hpp_core test_hpp_std"
+all="test_hpp test_hpp_core test_hpp_std"
 plain="test_hpp_core test_hpp_std" # what works without exceptions
 
 build_and_run() { # EXE TEST COMPILER...

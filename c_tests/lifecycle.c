@@ -4,77 +4,12 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "dlpack_rs.h"
-
-static long passed, failed;
-
-static void check(int ok, int line, const char *what) {
-  if (ok) {
-    ++passed;
-  } else {
-    ++failed;
-    printf("lifecycle.c:%d: failed: %s\n", line, what);
-  }
-}
-#define CHECK(x) check((x) ? 1 : 0, __LINE__, #x)
-
-/* The functions of one loaded copy. */
-typedef struct library {
-  void *handle;
-  dlrs_status (*tensor_new)(const int64_t *, int32_t, DLDataType, DLDevice,
-                            const dlrs_alloc_options *, DLManagedTensorVersioned **, dlrs_error *);
-  dlrs_status (*attach)(DLManagedTensorVersioned *, dlrs_free_fn, void *, int32_t, dlrs_error *);
-  dlrs_status (*retain)(DLManagedTensorVersioned *, DLManagedTensorVersioned **, dlrs_error *);
-  dlrs_status (*import_take)(DLManagedTensorVersioned **, const dlrs_import_options *,
-                             DLManagedTensorVersioned **, dlrs_error *);
-  void (*release)(DLManagedTensorVersioned *);
-  int32_t (*is_own)(const DLManagedTensorVersioned *);
-} library;
-
-static int find(void *handle, const char *name, void *function) {
-  void *found = dlsym(handle, name);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
-static int load(const char *path, library *lib) {
-  lib->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (lib->handle == NULL) {
-    printf("%s\n", dlerror());
-    return 0;
-  }
-  return find(lib->handle, "dlrs_tensor_new", &lib->tensor_new) &&
-         find(lib->handle, "dlrs_attach", &lib->attach) &&
-         find(lib->handle, "dlrs_retain", &lib->retain) &&
-         find(lib->handle, "dlrs_import_take", &lib->import_take) &&
-         find(lib->handle, "dlrs_release", &lib->release) &&
-         find(lib->handle, "dlrs_is_own", &lib->is_own);
-}
-
-static int runs;
-static void ran(void *context) {
-  (void)context;
-  ++runs;
-}
-
-static DLManagedTensorVersioned *make(const library *lib) {
-  int64_t shape[2] = {3, 4};
-  DLDataType dtype = {kDLFloat, 32, 1};
-  DLDevice device = {kDLCPU, 0};
-  DLManagedTensorVersioned *out = NULL;
-  CHECK(lib->tensor_new(shape, 2, dtype, device, NULL, &out, NULL) == DLRS_OK);
-  CHECK(lib->attach(out, ran, NULL, DLRS_AFTER_FREE, NULL) == DLRS_OK);
-  return out;
-}
+#include "loaded.h"
 
 static long resident_pages(void) {
   long size = 0, resident = 0;
@@ -121,17 +56,6 @@ static void reload(const char *path, int times, long allowed) {
   CHECK(after - before <= allowed);
 }
 
-/* Freeing while the process exits, and while a thread does. */
-static library late;
-static DLManagedTensorVersioned *late_tensor;
-
-static void at_exit(void) {
-  runs = 0;
-  late.release(late_tensor);
-  late.release(make(&late));
-  if (runs != 2) _exit(7);
-}
-
 static void in_child(void (*body)(void), int expected) {
   int status = 0;
   pid_t child;
@@ -169,31 +93,6 @@ static void thread_exit(void) {
   CHECK(runs == 1);
 }
 
-/* Z16: tensors created before a fork are valid in the child. */
-static void forked(void) {
-  runs = 0;
-  late.release(late_tensor);
-  late.release(make(&late));
-  if (runs != 2) _exit(7);
-}
-
-/* Two copies in one process do not treat each other's tensors as their own. */
-static void two_copies(const char *path, const char *copy) {
-  library a, b;
-  DLManagedTensorVersioned *tensor, *out = NULL;
-  CHECK(load(path, &a));
-  CHECK(load(copy, &b));
-  CHECK(a.handle != b.handle);
-  tensor = make(&a);
-  CHECK(a.is_own(tensor) == 1 && b.is_own(tensor) == 0);
-  CHECK(b.retain(tensor, &out, NULL) == DLRS_FOREIGN && out == NULL);
-  CHECK(b.import_take(&tensor, NULL, &out, NULL) == DLRS_OK && tensor == NULL);
-  CHECK(b.is_own(out) == 1 && a.is_own(out) == 0);
-  runs = 0;
-  a.release(out);
-  CHECK(runs == 1);
-}
-
 int main(int argc, char **argv) {
   double start;
   void *handle;
@@ -208,7 +107,7 @@ int main(int argc, char **argv) {
   CHECK(load(argv[1], &late));
   in_child(exits_late, 0);
   late_tensor = make(&late);
-  in_child(forked, 0);
+  in_child(at_exit, 0); /* Z16: tensors created before a fork are valid in the child */
   late.release(late_tensor);
   thread_exit();
   if (argc > 2) two_copies(argv[1], argv[2]);

@@ -140,7 +140,6 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         test_engine) arguments=100 ;;
         test_pool) arguments=1000 ;;
         test_setters) arguments=50 ;;
-        test_small_world) arguments=101 ;;
         test_elements) arguments=100 ;; # far tensors are near: valgrind has not so many addresses
         test_platform) continue ;; # minutes: it walks as much memory as an address space has
         lifecycle) arguments="lib/libdlpack_rs.so ./copy.so 1000" ;;

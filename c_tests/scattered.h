@@ -4,11 +4,13 @@
 
 #include "random.h"
 
-/* Of `shape`, at most 6 dimensions: its strides in elements of so many bits, and its byte_offset.
- * Elements are distinct, but for those of sources. Whether all are within `room` bytes. */
+enum { SCATTERED_MOST = 8 };
+
+/* Of `shape`, at most so many dimensions: its strides in elements of so many bits, and its
+ * byte_offset. Elements are distinct, but for those of sources. Whether all are within `room` bytes. */
 static int scattered(int ndim, const int64_t *shape, int64_t bits, int is_source, int64_t room,
                      int64_t *strides, uint64_t *byte_offset) {
-  int order[6], i;
+  int order[SCATTERED_MOST], i;
   int64_t step = 1, low = 0, high = 0;
   for (i = 0; i < ndim; ++i) {
     int other = (int)below(i + 1);
@@ -21,7 +23,7 @@ static int scattered(int ndim, const int64_t *shape, int64_t bits, int is_source
     if (below(4) == 0 && bits >= 8) stride = -stride;
     if (is_source && below(9) == 0) stride = 0;
     strides[order[i]] = stride;
-    *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
+    if (shape[order[i]] > 0) *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
   }
   *byte_offset = (uint64_t)(-low * bits / 8);
   return (high - low + 1) * bits / 8 + 1 <= room;

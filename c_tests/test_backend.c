@@ -1,5 +1,8 @@
-/* Backends set from C: which one is called, which copies are staged on the host, the effect of
- * faults.
+/* Backends set from C: which one is called, which copies are staged on the host, and what happens
+ * when something goes wrong at any point of a call: an allocation of the host fails, once or from
+ * then on; a function of the backend fails, returns a number that is no status, reports success and
+ * gives nothing, or gives memory that is not aligned. A call that fails has taken, written and
+ * leaked nothing and called no deleter, and succeeds afterwards.
  *
  * The devices here are stand-ins over host memory: "ext_dev" has addresses that must not be
  * dereferenced, "opencl" has handles. Copies are compared with the same copies of host tensors. */
@@ -12,25 +15,37 @@
 
 enum { DENSE, ROWS, STRIDED }; /* what the stand-in supports */
 
+enum { FAILS, NO_STATUS, NOTHING, MISALIGNED, NO_MEMORY, NO_MEMORY_ANY_MORE, WAYS };
+
 typedef struct Object { /* behind a handle */
   unsigned char *bytes;
 } Object;
 
 static struct {
   int able;       /* DENSE, ROWS or STRIDED */
-  int fail_at;    /* this call fails, counted from 1; 0: none */
-  int32_t status; /* with this code */
-  int calls, copies, syncs, live, streams, events;
+  int way;        /* how a call is wrong */
+  int fail_at;    /* which one, counted from 1; 0: none */
+  int fired;      /* it was */
+  int32_t status; /* of one that fails */
+  int done;       /* what new streams and events are */
+  int calls, copies, syncs, live, events;
   void *stream; /* of the last copy */
   int count;
 } fake;
 
+static int wrong(int way) {
+  if (fake.way != way || fake.calls != fake.fail_at) return 0;
+  fake.fired = 1;
+  return 1;
+}
+
 static int32_t enter(dlrs_fault *fault) {
   CHECK(fault != NULL && fault->driver_code == 0 && fault->detail == NULL);
-  if (++fake.calls != fake.fail_at) return DLRS_OK;
+  ++fake.calls;
+  if (!wrong(FAILS) && !wrong(NO_STATUS)) return DLRS_OK;
   fault->driver_code = 77;
   fault->detail = "the stand-in fails as told";
-  return fake.status;
+  return fake.way == FAILS ? fake.status : 12345;
 }
 
 static int32_t fake_count(void *context, int32_t type, int32_t *out, dlrs_fault *fault) {
@@ -45,7 +60,7 @@ static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint6
   int32_t status = enter(fault);
   char *memory;
   (void)context, (void)stream;
-  if (status != DLRS_OK) return status;
+  if (status != DLRS_OK || wrong(NOTHING)) return status;
   memory = (char *)malloc((size_t)nbytes + (size_t)align + 64);
   if (!memory) return DLRS_DEV_OOM;
   ++fake.live;
@@ -55,7 +70,8 @@ static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint6
     *out = object;
   } else {
     uintptr_t at = ((uintptr_t)memory + 16 + align) & ~(uintptr_t)(align - 1);
-    ((void **)at)[-1] = memory;
+    at += (uintptr_t)wrong(MISALIGNED);
+    memcpy((void **)at - 1, &memory, sizeof memory);
     *out = (void *)(at - SHIFT);
   }
   return DLRS_OK;
@@ -63,9 +79,14 @@ static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint6
 
 static int32_t fake_free(void *context, DLDevice device, void *data, uint64_t nbytes, uint64_t align,
                          void *stream, dlrs_fault *fault) {
-  (void)context, (void)nbytes, (void)align, (void)stream, (void)fault;
+  void *memory = data;
+  (void)context, (void)stream, (void)fault;
+  CHECK(data != NULL && nbytes > 0 && align > 0);
   --fake.live;
-  free(device.device_type == kDLOpenCL ? data : ((void **)((uintptr_t)data + SHIFT))[-1]);
+  if (device.device_type != kDLOpenCL) {
+    memcpy(&memory, (void **)((uintptr_t)data + SHIFT) - 1, sizeof memory);
+  }
+  free(memory);
   return DLRS_OK;
 }
 
@@ -123,8 +144,10 @@ static int32_t fake_query(void *context, DLDevice device, void *object, int32_t 
 static int32_t fake_make(void *context, DLDevice device, void **out, dlrs_fault *fault) {
   int32_t status = enter(fault);
   (void)context, (void)device;
-  if (status != DLRS_OK) return status;
-  *out = calloc(1, sizeof(int));
+  if (status != DLRS_OK || wrong(NOTHING)) return status;
+  *out = malloc(sizeof(int));
+  if (*out == NULL) return DLRS_DEV_OOM;
+  *(int *)*out = fake.done;
   ++fake.events;
   return DLRS_OK;
 }
@@ -176,7 +199,7 @@ static dlrs_backend table(void) {
   backend.event_destroy = fake_drop;
   backend.event_record = fake_order;
   backend.event_wait = fake_order;
-  backend.event_sync = fake_drop; /* replaced where it is used */
+  backend.event_sync = fake_wait;
   backend.pointer = fake_pointer;
   return backend;
 }
@@ -269,10 +292,7 @@ static void copies(DLDevice from, DLDevice to, int able, int rounds) {
     for (i = 0; i < ndim; ++i) shape[i] = below(6) + (below(20) != 0);
     if (!scattered(ndim, shape, bits, 1, ROOM, src_strides, &src_offset)) continue;
     if (!scattered(ndim, shape, bits, 0, ROOM, dst_strides, &dst_offset)) continue;
-    for (i = 0; i < ROOM; ++i) {
-      seed[0][i] = (unsigned char)below(256);
-      seed[1][i] = (unsigned char)below(256);
-    }
+    draw_bytes(seed, sizeof seed);
     fill_room(src, seed[0]);
     fill_room(host_src, seed[0]);
     fill_room(dst, seed[1]);
@@ -312,7 +332,7 @@ static void all_pairs(void) {
 static void large(void) {
   int64_t shape[2] = {3, 12 << 20}, strides[2] = {1, 3};
   DLManagedTensorVersioned *host, *there, *back;
-  int64_t i, wrong = 0;
+  int64_t i, differ = 0;
   const unsigned char *x, *y;
   unsigned char *fill;
   fake.able = DENSE;
@@ -334,8 +354,8 @@ static void large(void) {
   WORKS(dlrs_to_device(there, CPU, 0, NULL, &back, ERR));
   x = (const unsigned char *)back->dl_tensor.data;
   y = (const unsigned char *)host->dl_tensor.data;
-  for (i = 0; i < shape[1]; ++i) wrong += x[i] != y[3 * i] || x[shape[1] * 2 + i] != y[3 * i + 2];
-  EQUAL(wrong, 0);
+  for (i = 0; i < shape[1]; ++i) differ += x[i] != y[3 * i] || x[shape[1] * 2 + i] != y[3 * i + 2];
+  EQUAL(differ, 0);
   dlrs_release(back);
   dlrs_release(there);
   dlrs_release(host);
@@ -345,7 +365,7 @@ static void large(void) {
 /* Rows larger than the staging buffer: pieces of one row, then of the next. */
 static void large_rows(void) {
   enum { LANES = 65535, NBYTES = LANES * 8, COLUMNS = 65 };
-  int64_t shape[2] = {2, COLUMNS}, strides[2] = {1, -1}, n = COLUMNS + 1, i, wrong = 0;
+  int64_t shape[2] = {2, COLUMNS}, strides[2] = {1, -1}, n = COLUMNS + 1, i, differ = 0;
   DLDataType dtype = t_dtype(kDLUInt, 64, LANES);
   DLManagedTensorVersioned *there, *here;
   DLTensor rows;
@@ -366,35 +386,12 @@ static void large_rows(void) {
   got = (char *)here->dl_tensor.data;
   for (i = 0; i < 2 * COLUMNS; ++i) {
     char *item = got + i * NBYTES, *want = fill + (COLUMNS - 1 - i % COLUMNS + i / COLUMNS) * NBYTES;
-    wrong += memcmp(item, want, NBYTES) != 0;
+    differ += memcmp(item, want, NBYTES) != 0;
   }
-  EQUAL(wrong, 0);
+  EQUAL(differ, 0);
   dlrs_release(there);
   dlrs_release(here);
   EQUAL(fake.live, 0);
-}
-
-/* ---- Faults ---------------------------------------------------------------------------------*/
-
-static int32_t clone_there_and_back(void) {
-  DLManagedTensorVersioned *there, *back;
-  t_tensor host;
-  int32_t status;
-  int64_t strides[2] = {1, 2};
-  t_make(&host);
-  host.managed.dl_tensor.strides = strides;
-  status = dlrs_clone(&host.managed, EXT, NULL, &there, ERR);
-  if (status != DLRS_OK) {
-    CHECK(there == NULL);
-    return status;
-  }
-  there->dl_tensor.strides[0] = 1;
-  there->dl_tensor.strides[1] = 2;
-  status = dlrs_clone(there, OPENCL, NULL, &back, ERR);
-  CHECK((status == DLRS_OK) == (back != NULL));
-  dlrs_release(there);
-  dlrs_release(back);
-  return status;
 }
 
 /* An address of one "ext_dev" is invalid on the host, and on another one. */
@@ -427,37 +424,167 @@ static void address_spaces(void) {
   }
 }
 
-static void faults(void) {
-  static const int32_t codes[] = {DLRS_DEV_OOM, DLRS_ASYNC_FAULT, DLRS_CTX_LOST, DLRS_STREAM, 123456, -1};
-  int able, k, calls;
-  size_t c;
-  for (able = DENSE; able <= STRIDED; ++able) {
-    fake.able = able;
-    fake.calls = 0;
-    EQUAL(clone_there_and_back(), DLRS_OK);
-    calls = fake.calls;
-    CHECK(calls > 3);
-    for (k = 1; k <= calls; ++k)
-      for (c = 0; c < sizeof codes / sizeof *codes; ++c) {
-        int32_t want = codes[c] == 123456 || codes[c] == -1 ? DLRS_CALLBACK : codes[c];
-        fake.calls = 0;
-        fake.fail_at = k;
-        fake.status = codes[c];
-        EQUAL(clone_there_and_back(), want);
-        EQUAL(t_error.driver_code, 77);
-        EQUAL(fake.live, 0);
-        fake.fail_at = 0;
-        EQUAL(clone_there_and_back(), DLRS_OK);
-        EQUAL(fake.live, 0);
-      }
+/* ---- Faults ---------------------------------------------------------------------------------*/
+
+static struct {
+  t_tensor host;
+  DLManagedTensorVersioned *in, *there, *other, *out;
+  const DLManagedTensorVersioned *from[2];
+  DLManagedTensorVersioned *onto[2];
+  dlrs_import_options import;
+  void *handle;
+} S;
+
+static int64_t shape23[2] = {2, 3};
+
+static void make(void) {
+  memset(&S, 0, sizeof S);
+  t_make(&S.host);
+  WORKS(dlrs_tensor_new(shape23, 2, F32, EXT, NULL, &S.there, ERR));
+  WORKS(dlrs_tensor_new(shape23, 2, F32, EXT, NULL, &S.other, ERR));
+  S.other->dl_tensor.strides[0] = 1; /* not dense, so that copies of it are staged */
+  S.other->dl_tensor.strides[1] = 2;
+  S.in = &S.host.managed;
+  S.from[0] = S.in;
+  S.from[1] = S.there;
+  S.onto[0] = S.there;
+  S.onto[1] = S.other;
+  S.import.struct_size = sizeof S.import;
+  S.import.copy = 1;
+  S.import.align_bytes = 4096;
+}
+
+/* Foreign to the library, and on the device. */
+static void make_foreign(void) {
+  static float there[6];
+  make();
+  S.host.managed.dl_tensor.device = EXT;
+  S.host.managed.dl_tensor.data = (void *)((uintptr_t)there - SHIFT);
+}
+static void make_recorded(void) {
+  make();
+  WORKS(dlrs_ready_record(S.there, NULL, ERR));
+}
+
+#define CALL(name, call) \
+  static int32_t name(void) { return call; }
+CALL(news, dlrs_tensor_new(shape23, 2, F32, EXT, NULL, &S.out, ERR))
+CALL(clones, dlrs_clone(S.in, EXT, NULL, &S.out, ERR))
+CALL(clones_over, dlrs_clone(S.there, OPENCL, NULL, &S.out, ERR))
+CALL(clones_back, dlrs_clone(S.there, CPU, NULL, &S.out, ERR))
+CALL(clones_staged, dlrs_clone(S.other, CPU, NULL, &S.out, ERR))
+CALL(goes, dlrs_to_device(S.in, EXT, 1, NULL, &S.out, ERR))
+CALL(gathers, dlrs_contiguous(S.other, 'C', NULL, &S.out, ERR))
+CALL(imports, dlrs_import_take(&S.in, &S.import, &S.out, ERR))
+CALL(batches, dlrs_copy_batch(2, S.from, S.onto, NULL, NULL, ERR))
+CALL(copies_there, dlrs_copy(S.in, S.there, NULL, ERR))
+CALL(scatters, dlrs_copy(S.in, S.other, NULL, ERR))
+CALL(marks, dlrs_ready_record(S.there, NULL, ERR))
+CALL(waits, dlrs_ready_wait(S.there, EXT, NULL, ERR))
+CALL(defers, dlrs_release_after_take(&S.in, EXT, NULL, ERR))
+CALL(allots, dlrs_mem_alloc(EXT, 8, 64, NULL, &S.handle, ERR))
+
+static void undo(int32_t status) {
+  dlrs_release(S.out);
+  if (status == DLRS_OK && S.handle) WORKS(dlrs_mem_free(EXT, S.handle, 8, 64, NULL, ERR));
+  WORKS(dlrs_release_drain(NULL, ERR));
+  dlrs_release(S.there);
+  dlrs_release(S.other);
+}
+
+static const struct {
+  const char *name;
+  void (*make)(void);
+  int32_t (*call)(void);
+  int takes; /* S.in, whose deleter then runs in the end */
+} calls[] = {{"tensor_new", make, news, 0},
+             {"clone", make, clones, 0},
+             {"clone to another kind of device", make, clones_over, 0},
+             {"clone to the CPU", make, clones_back, 0},
+             {"clone of a strided one", make, clones_staged, 0},
+             {"to_device", make, goes, 0},
+             {"contiguous", make, gathers, 0},
+             {"import_take", make_foreign, imports, 1},
+             {"copy_batch", make, batches, 0},
+             {"copy", make, copies_there, 0},
+             {"copy, staged", make, scatters, 0},
+             {"ready_record", make, marks, 0},
+             {"ready_record again", make_recorded, marks, 0},
+             {"ready_wait", make_recorded, waits, 0},
+             {"clone of a recorded one", make_recorded, clones_back, 0},
+             {"release_after_take", make, defers, 1},
+             {"mem_alloc", make, allots, 0}};
+
+/* Whether there was such a point. */
+static int point(size_t i, int way, int at) {
+  static const int32_t codes[] = {DLRS_DEV_OOM, DLRS_ASYNC_FAULT, DLRS_CTX_LOST, DLRS_STREAM};
+  const int memory = way >= NO_MEMORY;
+  long deleted, live;
+  int32_t status;
+  int held, events;
+  calls[i].make();
+  deleted = t_deleted;
+  live = inject_live();
+  held = fake.live;
+  events = fake.events;
+  fake.calls = fake.fired = 0;
+  if (memory) {
+    inject_arm(at, way == NO_MEMORY_ANY_MORE);
+  } else {
+    fake.way = way;
+    fake.fail_at = at;
+    fake.status = codes[at % 4];
   }
+  status = calls[i].call();
+  fake.fail_at = 0;
+  if (memory) fake.fired = inject_disarm();
+  if (way == NOTHING || way == MISALIGNED) CHECK(!fake.fired || status != DLRS_OK);
+  if (status != DLRS_OK) {
+    CHECK(fake.fired && S.out == NULL && S.handle == NULL && S.in == &S.host.managed);
+    if (way <= NO_STATUS) EQUAL(t_error.driver_code, 77);
+    if (way <= NO_STATUS) EQUAL(status, way == FAILS ? fake.status : (int32_t)DLRS_CALLBACK);
+    EQUAL(t_deleted, deleted);
+    EQUAL(inject_live(), live);
+    EQUAL(fake.live, held);
+    EQUAL(fake.events, events);
+    status = calls[i].call();
+  }
+  EQUAL(status, DLRS_OK);
+  undo(status);
+  EQUAL(t_deleted, deleted + calls[i].takes);
+  EQUAL(fake.live, 0);
+  EQUAL(fake.events, 0);
+  return fake.fired || (!memory && at <= fake.calls);
+}
+
+static void faults(void) {
+  static const char *const ways[] = {"fails",      "no status", "nothing",
+                                     "misaligned", "no memory", "no memory any more"};
+  long points = 0;
+  size_t i;
+  int way, at;
+  fake.able = DENSE;
+  fake.done = 1;
+  for (i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    for (way = 0; way < WAYS; ++way) {
+      char context[80];
+      if (way >= NO_MEMORY && !inject_works()) continue;
+      snprintf(context, sizeof context, "%s: %s", calls[i].name, ways[way]);
+      t_context = context;
+      for (at = 1; point(i, way, at) && at < 100; ++at) ++points;
+      CHECK(at < 100);
+    }
+  }
+  t_context = "";
+  fake.done = 0;
+  CHECK(points > 100); /* else they are not reached */
 }
 
 /* ---- The other slots ------------------------------------------------------------------------*/
 
 static void asked(void) {
   dlrs_pointer_info info = DLRS_INIT(dlrs_pointer_info);
-  void *data, *stream, *event, *dangling = &fake;
+  void *data, *stream, *event;
   int32_t done = 7;
   info.reserved = 1;
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
@@ -472,10 +599,6 @@ static void asked(void) {
   WORKS(dlrs_mem_alloc(EXT, 0, 0, NULL, &data, ERR));
   CHECK(data == NULL);
   WORKS(dlrs_mem_free(EXT, NULL, 0, 0, NULL, ERR));
-  WORKS(dlrs_mem_alloc(CPU, 100, 4096, NULL, &data, ERR));
-  CHECK(((uintptr_t)data & 4095) == 0);
-  memset(data, 1, 100);
-  WORKS(dlrs_mem_free(CPU, data, 100, 4096, NULL, ERR));
   WORKS(dlrs_stream_create(EXT, &stream, ERR));
   WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
   EQUAL(done, 0);
@@ -490,17 +613,11 @@ static void asked(void) {
   WORKS(dlrs_event_query(EXT, event, &done, ERR));
   WORKS(dlrs_stream_wait(EXT, NULL, stream, ERR));
   WORKS(dlrs_stream_wait(EXT, stream, stream, ERR));
-  WORKS(dlrs_event_sync(EXT, event, ERR)); /* fake_drop: this event is gone */
+  WORKS(dlrs_event_sync(EXT, event, ERR));
+  EQUAL(waited, 1);
+  WORKS(dlrs_event_destroy(EXT, event, ERR));
   WORKS(dlrs_stream_destroy(EXT, stream, ERR));
   EQUAL(fake.events, 0);
-  WORKS(dlrs_event_create(EXT, &event, ERR));
-  WORKS(dlrs_event_destroy(EXT, event, ERR));
-  EQUAL(fake.events, 0);
-  WORKS(dlrs_stream_sync(CPU, NULL, ERR));
-  WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
-  EQUAL(done, 1);
-  WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
-  REJECTS(STREAM, 2, ANY, -1, dlrs_stream_sync(CPU, dangling, ERR));
   REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_stream_create(CPU, &stream, ERR));
   REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_event_create(CPU, &event, ERR));
   REJECTS(UNSUPPORTED, ANY, ANY, -1, dlrs_mem_register_host(kDLExtDev, &fake, 8, ERR));
@@ -533,6 +650,7 @@ static void driver_level(void) {
 
 /* This program loads no driver, so its file can be set. */
 static void driver_paths(void) {
+#if !defined(DLRS_NO_CUDA) && !defined(DLRS_NO_ROCM)
   int32_t n = 5;
   REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_driver_path_set(kDLCPU, "nothing", ERR));
   REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_driver_path_set(99, NULL, ERR));
@@ -544,6 +662,7 @@ static void driver_paths(void) {
   EQUAL(dlrs_device_count(kDLROCMHost, &n, ERR), DLRS_DRV_MISSING);
   WORKS(dlrs_driver_path_set(kDLCUDA, NULL, ERR));
   WORKS(dlrs_driver_path_set(kDLROCM, NULL, ERR));
+#endif
 }
 
 /* That NULL is refused before a backend is called: test_device.c. */
@@ -582,6 +701,7 @@ static void deferred(void) {
   /* Faults: ownership of nothing is taken. */
   held = &host.managed;
   fake.calls = 0;
+  fake.way = FAILS;
   fake.fail_at = 2;
   fake.status = DLRS_STREAM;
   EQUAL(dlrs_release_after_take(&held, EXT, NULL, ERR), DLRS_STREAM);
@@ -600,6 +720,7 @@ static void deferred_unasked(void) {
   WORKS(dlrs_release_after_take(&held, EXT, NULL, ERR));
   *last_event = 1;
   fake.calls = 0;
+  fake.way = FAILS;
   fake.fail_at = 1;
   fake.status = DLRS_CAPTURING;
   WORKS(dlrs_release_drain(&waiting, ERR));
@@ -608,7 +729,7 @@ static void deferred_unasked(void) {
   CHECK(waiting == 0 && t_deleted == before + 1);
   fake.fail_at = 0;
   mute.event_query = NULL;
-  mute.event_sync = fake_wait;
+  waited = 0;
   set(&mute, &stand_in);
   held = &host.managed;
   WORKS(dlrs_release_after_take(&held, EXT, NULL, ERR));
@@ -657,7 +778,6 @@ static void handles(void) {
   DLManagedTensorVersioned *there;
   DLTensor tensor, out;
   float values[2] = {0, 0};
-  double difference;
   WORKS(dlrs_tensor_new(&two, 1, F32, OPENCL, NULL, &there, ERR));
   tensor = there->dl_tensor;
   out = t_describe(values, F32, 1, &two, NULL);
@@ -667,8 +787,6 @@ static void handles(void) {
   WORKS(dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
   tensor.data = NULL;
   REJECTS(DATA_NULL, ANY, DATA, -1, dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
-  /* Elements of a device are for copies only; the CPU's functions reject them. */
-  REJECTS(DEVICE_TYPE, ANY, ANY, -1, dlrs_max_diff(there, there, &difference, ERR));
   dlrs_release(there);
 }
 

@@ -11,19 +11,6 @@ static dlrs_import_options options_of(int32_t copy, int32_t order, uint32_t alig
   return options;
 }
 
-/* Of two arguments that are wrong the first is named; the others alone are C01 of the catalogue. */
-static void first_named(void) {
-  DLManagedTensor *none = NULL, *legacy_out;
-  DLManagedTensorVersioned *nothing = NULL, **odd;
-  odd = (DLManagedTensorVersioned **)((char *)t_guard() + 2);
-  t_result(&legacy_out);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(&none, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(&nothing, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(&nothing, NULL, NULL, ERR));
-  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1, dlrs_to_legacy_take(odd, 0, &legacy_out, ERR));
-  t_unwatch();
-}
-
 /* One import: rejected, boxed (same data) or copied (other data). */
 static void import_one(t_tensor *good, const dlrs_import_options *options, int32_t refusal,
                        int copied) {
@@ -90,8 +77,6 @@ static void import_refusals(void) {
   t_watch(&good, sizeof good);
   t_watch(&in, sizeof in);
   t_result(&out);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(NULL, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_import_take(&in, NULL, NULL, ERR));
   options.struct_size = 12;
   REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(2, 0, 0, 0);
@@ -148,30 +133,10 @@ static void import_handle(void) {
   import_one(&good, &options, DLRS_OK, 0);
 }
 
-/* A tensor of the library that meets the request is returned itself. */
-static void own(void) {
-  int64_t shape[1] = {4};
-  DLManagedTensorVersioned *tensor, *in, *out;
-  DLManagedTensor *legacy;
-  long live;
-  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
-  in = tensor;
-  live = inject_live();
-  WORKS(dlrs_import_take(&in, NULL, &out, ERR));
-  CHECK(out == tensor && in == NULL);
-  WORKS(dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
-  CHECK(out == tensor);
-  EQUAL(inject_live(), live);
-  dlrs_release(out);
-}
-
 int main(void) {
-  first_named();
   imports();
   import_refusals();
   import_loose();
   import_handle();
-  own();
   return t_close();
 }

@@ -385,6 +385,42 @@ static void printing() {
   CHECK(all.size() > 2000 && all.back() == ']');
 }
 
+// Each step equals the member of its name; each member returns the shape that its name implies, and
+// the element that comes first there. Elements of chains are tested in tests/views.
+static void steps() {
+  Tensor t = counted({4, 6});
+  const auto is = [&](const Tensor &view, const ViewStep &step, std::vector<int64_t> shape,
+                      int32_t first) {
+    const std::vector<int64_t> seen(view.shape().begin(), view.shape().end());
+    const Tensor again = t.apply({step});
+    return seen == shape && *view.data_as<const int32_t>() == first && again.equal(view) &&
+           again.read_only() == view.read_only();
+  };
+  CHECK(is(t.slice(1, 1, 5, 2), ViewStep::slice(1, 1, 5, 2), {4, 2}, 1));
+  CHECK(is(t.select(0, 2), ViewStep::select(0, 2), {6}, 12));
+  CHECK(is(t.narrow(1, 2, 3), ViewStep::narrow(1, 2, 3), {4, 3}, 2));
+  CHECK(is(t.flip(), ViewStep::flip(), {4, 6}, 23));
+  CHECK(is(t.flip(1), ViewStep::flip(1), {4, 6}, 5));
+  CHECK(is(t.unfold(1, 2, 3), ViewStep::unfold(1, 2, 3), {4, 2, 2}, 0));
+  CHECK(is(t.diagonal(0, 1, 1), ViewStep::diagonal(0, 1, 1), {4}, 1));
+  const int64_t axes[] = {1, 0}, shape[] = {3, 8}, wide[] = {2, 4, 6};
+  CHECK(is(t.permute(axes), ViewStep::permute(axes), {6, 4}, 0));
+  CHECK(is(t.transpose(), ViewStep::transpose(), {6, 4}, 0));
+  CHECK(is(t.unsqueeze(1), ViewStep::unsqueeze(1), {4, 1, 6}, 0));
+  CHECK(is(t.reshape(shape), ViewStep::reshape(shape), {3, 8}, 0));
+  CHECK(is(t.expand(wide), ViewStep::expand(wide), {2, 4, 6}, 0));
+  CHECK(t.bitcast(dtype_of<uint32_t>()).equal(t.apply({ViewStep::bitcast(dtype_of<uint32_t>())})));
+  CHECK(t.lanes(6).ndim() == 1 && t.lanes(6).equal(t.apply({ViewStep::lanes(6)})));
+  CHECK(is(t.as_read_only(), ViewStep::as_read_only(), {4, 6}, 0) && t.as_read_only().read_only());
+  CHECK(is(t.normalize(), ViewStep::normalize(), {4, 6}, 0));
+  t = counted({4, 1});
+  CHECK(is(t.squeeze(), ViewStep::squeeze(), {4}, 0));
+  t = counted({6});
+  CHECK(t.as_strided({2, 2}, {1, 2}, 1).as<int32_t, 2>()(1, 1) == 4);
+  CHECK(STATUS(t.as_strided({2, 2}, {1})) == DLRS_BAD_ARG);
+  CHECK(STATUS(t.reshape({4})) == DLRS_SHAPE_MISMATCH);
+}
+
 // A Span has the exact type: a derived type has elements of another size.
 struct Base {
   int a;
@@ -409,6 +445,7 @@ int main() {
   converting();
   copying();
   printing();
+  steps();
   HPP_END("test_hpp");
 }
 #else

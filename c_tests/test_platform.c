@@ -1,15 +1,5 @@
 /* Differences between machines: the size of a pointer, the order of bytes, the width of
- * `unsigned long`, how a library is unloaded. `test_platform [LIBRARY]`. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifdef _WIN32
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
-#else
-#include <dlfcn.h>
-#endif
-
+ * `unsigned long`. */
 #include "harness.h"
 
 /* For the alignment of a struct. */
@@ -219,39 +209,7 @@ static void packed(void) {
   }
 }
 
-/* ---- Unloading ------------------------------------------------------------------------------*/
-
-typedef dlrs_status (*tensor_new_fn)(const int64_t *, int32_t, DLDataType, DLDevice,
-                                     const dlrs_alloc_options *, DLManagedTensorVersioned **,
-                                     dlrs_error *);
-
-/* A deleter outlives the last handle to its library. */
-static void unload(const char *path) {
-  DLManagedTensorVersioned *out = NULL;
-  tensor_new_fn make;
-  int64_t shape[2] = {3, 5};
-#ifdef _WIN32
-  HMODULE library = LoadLibraryA(path);
-  FARPROC found = library ? GetProcAddress(library, "dlrs_tensor_new") : NULL;
-#else
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  void *found = library ? dlsym(library, "dlrs_tensor_new") : NULL;
-#endif
-  if (!CHECK(found != NULL)) return;
-  memcpy(&make, &found, sizeof make);
-  CHECK(make(shape, 2, t_dtype(kDLFloat, 32, 1), CPU, NULL, &out, NULL) == DLRS_OK);
-#ifdef _WIN32
-  while (FreeLibrary(library) && GetModuleHandleA(path) != NULL && shape[0]++ < 10) {
-  }
-#else
-  dlclose(library);
-#endif
-  CHECK(out != NULL && out->dl_tensor.shape[1] == 5);
-  out->deleter(out);
-  CHECK(1); /* still loaded */
-}
-
-int main(int argc, char **argv) {
+int main(void) {
   t_before();
   sizes();
   flags();
@@ -260,6 +218,5 @@ int main(int argc, char **argv) {
   least_alignment();
   values();
   packed();
-  if (argc > 1) unload(argv[1]);
   return t_close();
 }

@@ -53,10 +53,8 @@ program() { # program RUNNER SOURCE
   esac
   case ${name%.*} in
     lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
-    test_platform) "$1" "$exe" "$out/libcopy.so" ;;
     # Fewer rounds and smaller layouts where every instruction is emulated.
     threads) "$1" "$exe" 50 ;;
-    test_small_world) "$1" "$exe" 13 ;;
     test_pool) "$1" "$exe" 10 "$1" ;;
     test_elements) "$1" "$exe" 200 ;;
     # Elsewhere the portable kernels are used, which c_tests/levels runs at full length: only the

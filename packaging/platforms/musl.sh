@@ -34,7 +34,6 @@ program() { # program SOURCE
     -ldlpack_rs -pthread -ldl
   case $name in
   lifecycle) "${run[@]}" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
-  test_platform) "${run[@]}" "$out/libcopy.so" ;;
   *) "${run[@]}" ;;
   esac
 }

@@ -30,7 +30,6 @@ in_wine() {
 run_program() { # run_program NAME EXE [CASES]: so many of random layouts, or all
   case $1 in
     lifecycle) in_wine "$2" dlpack_rs.dll copy.dll ;;
-    test_platform) in_wine "$2" copy.dll ;;
     test_engine) in_wine "$2" "${3:-4000}" ;; # stacks grow there: small layouts will do
     *) in_wine "$2" ;;
   esac
