@@ -5,7 +5,7 @@
 #             on the stand-ins; torch, CuPy and JAX; CUDA: a trace of driver calls, with which the
 #             stand-in must agree
 #   sanitize  CUDA: the catalogue's rows under compute-sanitizer, those of kernels with all its tools
-#   bench     benches/gpu.py, which writes benches/results/gpu
+#   bench     benches/gpu.py, which writes benches/results/gpu and docs/benchmarks-gpu.md
 #   build     only builds, into target/cuda or target/rocm
 #   rehearse  test and a short bench on the stand-in, to try this script without a GPU
 #   lease     what a card is used for that is lent for SECONDS (lease.py), after an earlier `build`;
