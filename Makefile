@@ -203,10 +203,10 @@ test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/
 test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
 	c_tests/gpu/device.py rocm test
 
-bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL (docs/benchmarks-gpu.md)
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy, CCCL; docs/benchmarks-gpu.md
 	c_tests/gpu/device.py cuda bench $(BENCH)
 
-bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy (docs/benchmarks-gpu.md)
+bench-rocm:  ## copies on a GPU next to hipMemcpyAsync, torch, CuPy; docs/benchmarks-gpu.md
 	c_tests/gpu/device.py rocm bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)

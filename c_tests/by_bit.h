@@ -10,10 +10,11 @@
 static void copy_by_bit(int ndim, const int64_t *shape, int64_t width, const unsigned char *from,
                         int64_t from_bit, const int64_t *from_strides, unsigned char *to,
                         int64_t to_bit, const int64_t *to_strides) {
-  int64_t index[64] = {0}, k;
+  int64_t index[64], k;
   int i;
   for (i = 0; i < ndim; ++i) {
     if (shape[i] == 0) return;
+    index[i] = 0;
   }
   for (;;) {
     if (((from_bit | to_bit | width) & 7) == 0) {

@@ -29,46 +29,6 @@ static void k04(void) { /* K03, a read-only destination, is in test_pairs.c */
   EQUAL(dst.managed.flags, DLPACK_FLAG_BITMASK_IS_COPIED);
 }
 
-/* A destination that does not match: nothing is broadcast, no element is converted. */
-static void k05(void) {
-  static const struct {
-    const char *what;
-    int64_t src[2], dst[3]; /* ndim and extents of the destination */
-    int src_bits, code, bits, lanes;
-    int32_t status, field, dimension;
-  } rows[] = {
-#define SHAPES(src, ...) src, __VA_ARGS__, 32, kDLFloat, 32, 1, DLRS_SHAPE_MISMATCH
-#define ONES {1, 1}, {2, 1, 1}
-#define DTYPES(bits, code, dst_bits, lanes) bits, code, dst_bits, lanes, DLRS_DTYPE_MISMATCH
-#define PAIR(a, b) {a, b}
-      {"the last extent", SHAPES(PAIR(2, 3), {2, 2, 2}), DLRS_FIELD_SHAPE, 1},
-      {"(1, 3) to (2, 3)", SHAPES(PAIR(1, 3), {2, 2, 3}), DLRS_FIELD_SHAPE, 0},
-      {"(1, 3) to (3)", SHAPES(PAIR(1, 3), {1, 3, 0}), DLRS_FIELD_NDIM, -1},
-      {"(1, 1) to ()", SHAPES(PAIR(1, 1), {0, 0, 0}), DLRS_FIELD_NDIM, -1},
-      {"a code", ONES, DTYPES(32, kDLInt, 32, 1), DLRS_FIELD_DTYPE_CODE, -1},
-      {"bits", ONES, DTYPES(32, kDLFloat, 16, 1), DLRS_FIELD_DTYPE_BITS, -1},
-      {"lanes", ONES, DTYPES(32, kDLFloat, 32, 2), DLRS_FIELD_DTYPE_LANES, -1},
-      {"the same size", ONES, DTYPES(64, kDLFloat, 32, 2), DLRS_FIELD_DTYPE_BITS, -1},
-  };
-  t_tensor src, dst;
-  size_t i;
-  for (i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    t_context = rows[i].what;
-    t_make(&src);
-    t_make(&dst);
-    memcpy(src.shape, rows[i].src, sizeof src.shape);
-    memcpy(dst.shape, rows[i].dst + 1, sizeof dst.shape);
-    dst.managed.dl_tensor.ndim = (int32_t)rows[i].dst[0];
-    src.managed.dl_tensor.dtype.bits = (uint8_t)rows[i].src_bits;
-    dst.managed.dl_tensor.dtype = t_dtype(rows[i].code, rows[i].bits, rows[i].lanes);
-    memset(dst.values, 0x55, sizeof dst.values);
-    t_watch(&dst, sizeof dst);
-    REFUSED(rows[i].status, 2, rows[i].field, rows[i].dimension,
-            dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
-    t_unwatch();
-  }
-}
-
 /* Strides below 2^20 from a generator, with which `rank` dimensions of two elements each exceed the
  * bounds of a search for shared memory. Returns the number of bytes that they span. */
 static int64_t scattered(int32_t rank, uint64_t generator, int64_t *strides) {
@@ -294,8 +254,6 @@ static void k30(void) {
 const c_row c_rows_k[] = {
     {"K01", "NULL on either side is refused", k01},
     {"K04", "flags of the source do not matter, and the destination keeps its own", k04},
-    {"K05", "shapes that differ are refused: nothing is broadcast", k05},
-    {"K06", "dtypes that differ are refused: nothing is converted", k05},
     {"K07", "a destination that cannot be decided to be distinct is refused", k07_undecided},
     {"K11", "an overlap that cannot be decided is refused, or copied through a temporary",
      k11_undecided},

@@ -89,13 +89,6 @@ static void p05(void) {
   dtype_cases(rows, COUNT(rows));
 }
 
-static void p06(void) {
-  static const p_case rows[] = {FAILS("float32x4x2", PARSE, 9), FAILS("float32,4", PARSE, 7),
-                                FAILS("float32 ", PARSE, 7),    FAILS("float32xx4", PARSE, 8),
-                                FAILS("float32x", PARSE, 8),    FAILS("bool8", PARSE, 4)};
-  dtype_cases(rows, COUNT(rows));
-}
-
 /* Every possible dtype with these lanes: parsing its name returns it. */
 static void p07(void) {
   static const int lanes[] = {1, 2, 4, 65535};
@@ -113,20 +106,6 @@ static void p07(void) {
     }
   }
   EQUAL(wrong, 0);
-}
-
-static void p08(void) {
-  static const p_case rows[] = {GIVES("float8_e4m3fn", "float8_e4m3fn"),
-                                GIVES("float6_e2m3fn", "float6_e2m3fn"),
-                                GIVES("float4_e2m1fnx2", "float4_e2m1fnx2"),
-                                FAILS("float8_e4m3FN", PARSE, 11),
-                                FAILS("float8_e4m3fn8", PARSE, 13),
-                                FAILS("float4_e2m1fn_x2", PARSE, 13),
-                                FAILS("e4m3_float8", PARSE, 0),
-                                FAILS("e5m2_float8", PARSE, 0),
-                                FAILS("custom[a]8", PARSE, 0),
-                                FAILS("handle", PARSE, 6)};
-  dtype_cases(rows, COUNT(rows));
 }
 
 static void p09(void) {
@@ -230,9 +209,7 @@ const c_row c_rows_p[] = {
     {"P03", "empty names, blanks and NUL are refused, at their place", p03},
     {"P04", "names have one spelling", p04},
     {"P05", "numbers that are too large are named", p05},
-    {"P06", "what follows a name is refused, at its place", p06},
     {"P07", "the name of every dtype reads back", p07},
-    {"P08", "names are taken to the letter; there are no aliases", p08},
     {"P09", "bytes that are no text are refused and shown as numbers", p09},
     {"P11", "the locale does not matter", p11},
     {"P12", "a buffer of any size is filled, ended and never left", p12},

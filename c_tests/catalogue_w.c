@@ -192,23 +192,6 @@ static void w11(void) {
   EQUAL(t_deleted, deleted + 1);
 }
 
-static void w12(void) {
-  float values[6] = {0, 1, 2, 3, 4, 5};
-  int64_t *arrays = (int64_t *)malloc(4 * sizeof *arrays);
-  DLManagedTensorVersioned *out;
-  DLTensor tensor = t_describe(values, F32, 2, arrays, arrays + 2);
-  arrays[0] = 3;
-  arrays[1] = 2;
-  arrays[2] = 1;
-  arrays[3] = 3;
-  WORKS(dlrs_tensor_wrap(&tensor, 0, NULL, NULL, &out, ERR));
-  memset(arrays, 0xFF, 4 * sizeof *arrays);
-  free(arrays);
-  CHECK(out->dl_tensor.shape[0] == 3 && out->dl_tensor.shape[1] == 2);
-  CHECK(out->dl_tensor.strides[0] == 1 && out->dl_tensor.strides[1] == 3);
-  dlrs_release(out);
-}
-
 static void w13(void) {
   t_tensor good;
   DLManagedTensorVersioned *out;
@@ -307,7 +290,6 @@ const c_row c_rows_w[] = {
     {"W09", "memory without a deleter is borrowed", w09},
     {"W10", "a wrap that fails does not free the memory", w10},
     {"W11", "a deleter gets the context that was given, NULL too", w11},
-    {"W12", "the arrays of a wrapped tensor are copied", w12},
     {"W13", "a wrapped tensor has the flags that were given, and strides", w13},
     {"W16", "of a prototype only shape, dtype and device are read", w16},
     {"W17", "an allocator that gives nothing, or misaligned memory, or is incomplete, is refused",

@@ -4,16 +4,12 @@
  * library's allocator, to which these forward. Always compiled as C. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "injected.h"
 #include "sanitized.h"
-
-static long live, calls, countdown, threads_refused;
-static int armed, forever_too, fired, refuse_threads;
 
 int inject_works(void) {
 #ifdef SANITIZED
@@ -30,27 +26,6 @@ long inject_live(void) {
   (void)dlerror();
   return __atomic_load_n(&live, __ATOMIC_RELAXED);
 }
-long inject_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
-
-void inject_arm(long k, int forever) {
-  countdown = k;
-  forever_too = forever;
-  fired = 0;
-  __atomic_store_n(&armed, k > 0, __ATOMIC_RELEASE);
-}
-
-int inject_disarm(void) {
-  __atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
-  return fired;
-}
-
-long inject_threads(int fail) {
-  long before = threads_refused;
-  threads_refused = 0;
-  refuse_threads = fail;
-  return before;
-}
-
 #ifndef SANITIZED
 
 /* Function pointers are not data pointers to ISO C: the address is copied as bytes. */
@@ -76,23 +51,6 @@ __attribute__((constructor)) static void find(void) {
   NEXT(next_realloc);
   NEXT(next_free);
   errno = 0;
-}
-
-static int fails(void) {
-  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-  if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) return 0;
-  long left = __atomic_sub_fetch(&countdown, 1, __ATOMIC_RELAXED);
-  if (left == 0 || (left < 0 && forever_too)) {
-    __atomic_store_n(&fired, 1, __ATOMIC_RELAXED);
-    errno = ENOMEM;
-    return 1;
-  }
-  return 0;
-}
-
-static void *counted(void *memory) {
-  if (memory != NULL) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
-  return memory;
 }
 
 void *malloc(size_t nbytes) {
@@ -144,13 +102,7 @@ void free(void *memory) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                    void *argument) {
   NEXT(next_pthread_create);
-  if (refuse_threads > 1) {
-    --refuse_threads;
-  } else if (refuse_threads == 1) {
-    __atomic_add_fetch(&threads_refused, 1, __ATOMIC_RELAXED);
-    return EAGAIN;
-  }
-  return next_pthread_create(thread, attributes, start, argument);
+  return refuses() ? EAGAIN : next_pthread_create(thread, attributes, start, argument);
 }
 
 #endif

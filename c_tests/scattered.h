@@ -6,8 +6,8 @@
 
 enum { SCATTERED_MOST = 8 };
 
-/* Of `shape`, at most so many dimensions: its strides in elements of so many bits, and its byte_offset.
- * Elements are distinct, but for those of sources. Whether all are within `room` bytes. */
+/* Of `shape`, at most so many dimensions: its strides in elements of so many bits, and its
+ * byte_offset. Elements are distinct, but for those of sources. Whether all are within `room` bytes. */
 static int scattered(int ndim, const int64_t *shape, int64_t bits, int is_source, int64_t room,
                      int64_t *strides, uint64_t *byte_offset) {
   int order[SCATTERED_MOST], i;

@@ -1,5 +1,6 @@
-/* Every allocation of every function that allocates fails, once and from then on: the call returns
- * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call succeeds.
+/* Every allocation of every function that allocates (of views, which all allocate in one place, a
+ * few) fails, once and from then on: the call returns DLRS_NOMEM, nothing is taken, written or
+ * leaked, no deleter runs, and the next call succeeds.
  * `sweep N` runs only every N-th scenario. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +21,7 @@ static struct {
   dlrs_copy_options copy;
   dlrs_view_step steps[2];
   char bytes[64];
-  int64_t flat_shape, flat_stride, axes[2];
+  int64_t flat_shape, flat_stride;
   int freed;
   float *large;
   DLManagedTensorVersioned pairs[2][3], *onto[3];
@@ -56,7 +57,6 @@ static void plain(void) {
   S.copy.struct_size = sizeof S.copy;
   S.flat_shape = 6;
   S.flat_stride = 1;
-  S.axes[0] = 1;
   S.bare = t_describe(S.values, F32, 2, S.src.shape, S.src.strides);
   S.target = t_describe(S.values + 1, F32, 2, S.src.shape, S.src.strides);
 }
@@ -88,13 +88,9 @@ SETUP(misaligned, plain, S.src.managed.dl_tensor.data = (char *)S.src.values + 1
 SETUP(always_copy, plain, S.import.copy = 1; S.import.copy_options = &S.copy)
 SETUP(loose, plain, S.import.level = DLRS_LEVEL_STRUCT;
       S.src.managed.dl_tensor.dtype = t_dtype(200, 7, 3))
-SETUP(gpu, plain, S.src.managed.dl_tensor.device = t_device(kDLCUDA, 3);
-      S.src.legacy.dl_tensor = S.bare = S.src.managed.dl_tensor)
 SETUP(pinned, plain, S.src.managed.dl_tensor.device = t_device(kDLCUDAHost, 0))
 SETUP(float4, plain, S.src.managed.dl_tensor.dtype = S.bare.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
       S.target = S.bare; S.src.legacy.dl_tensor = S.src.managed.dl_tensor)
-SETUP(handles, plain, S.src.managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
-      S.src.shape[0] = 1; S.copy.flags = DLRS_COPY_RAW_BYTES)
 SETUP(overlap, plain, S.copy.flags = DLRS_COPY_ALLOW_OVERLAP)
 SETUP(overlap_transposed, overlap, S.src.shape[0] = S.src.shape[1] = 3; S.arrays[0] = 1;
       S.arrays[1] = 3; S.target = t_describe(S.values, F32, 2, S.src.shape, S.arrays))
@@ -171,22 +167,16 @@ static void large_copy(void) {
   X(unaligned_pool, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))               \
   X(with_global_allocator, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, NULL, &R.out, ERR))            \
   X(plain, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                                    \
-  X(scalar, 0, dlrs_tensor_new_like(&S.bare, &S.alloc, &R.out, ERR))                               \
-  X(empty, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                                    \
   X(with_allocator, 0, dlrs_tensor_new_like(&S.bare, &S.alloc, &R.out, ERR))                       \
   X(with_global_allocator, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                    \
   X(plain, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                        \
   X(plain, 0, dlrs_tensor_wrap(&S.bare, 0, NULL, NULL, &R.out, ERR))                               \
-  X(plain, 0, dlrs_tensor_wrap(&S.bare, 7, t_count, NULL, &R.out, ERR))                            \
   X(no_strides, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                   \
   X(scalar, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                       \
-  X(gpu, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                          \
   X(plain, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                    \
   X(plain, 0, dlrs_from_legacy_take(&S.legacy, 1, &R.out, ERR))                                    \
   X(no_strides, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                               \
   X(no_deleter, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                               \
-  X(gpu, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                      \
-  X(scalar, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                   \
   X(own_legacy, 0, dlrs_from_legacy_take(&S.own_legacy, 1, &R.out, ERR))                           \
   X(plain, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))                  \
   X(no_strides, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))             \
@@ -194,7 +184,6 @@ static void large_copy(void) {
   X(read_only, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_DROP, &R.legacy_out, ERR))                \
   X(read_only, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_COPY, &R.legacy_out, ERR))                \
   X(own_read_only, 0, dlrs_to_legacy_take(&S.own, DLRS_LEGACY_COPY, &R.legacy_out, ERR))           \
-  X(gpu, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))                    \
   X(plain, 0, dlrs_import_take(&S.in, NULL, &R.out, ERR))                                          \
   X(no_strides, 0, dlrs_import_take(&S.in, NULL, &R.out, ERR))                                     \
   X(no_deleter, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                \
@@ -215,11 +204,7 @@ static void large_copy(void) {
   X(plain, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                  \
   X(transposed, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                          \
   X(broadcast, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                           \
-  X(read_only, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                              \
-  X(empty, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                  \
-  X(scalar, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                 \
   X(float4, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                 \
-  X(handles, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                             \
   X(own, 0, dlrs_clone(S.own, CPU, NULL, &R.out, ERR))                                             \
   X(with_global_allocator, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                  \
   X(large_copy, 1, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                          \
@@ -238,20 +223,8 @@ static void large_copy(void) {
   X(overlap_batch, 0, dlrs_copy_batch(3, S.from, S.onto, &S.copy, NULL, ERR))                      \
   X(cast_onto_itself, 0, dlrs_cast(&S.src.managed, &S.dst.managed, &S.copy, ERR))                  \
   X(own_flags, 0, dlrs_view_transpose(S.own, 0, 1, &R.out, ERR))                                   \
-  X(own, 0, dlrs_view_flip(S.own, 0, &R.out, ERR))                                                 \
-  X(own, 0, dlrs_view_select(S.own, 0, 1, &R.out, ERR))                                            \
-  X(own, 0, dlrs_view_slice(S.own, 1, 0, 3, 2, &R.out, ERR))                                       \
-  X(own, 0, dlrs_view_narrow(S.own, 1, 1, 2, &R.out, ERR))                                         \
-  X(own, 0, dlrs_view_unsqueeze(S.own, 0, &R.out, ERR))                                            \
-  X(own, 0, dlrs_view_permute(S.own, S.axes, 2, &R.out, ERR))                                      \
-  X(own, 0, dlrs_view_expand(S.own, S.src.shape, 2, &R.out, ERR))                                  \
-  X(own, 0, dlrs_view_diagonal(S.own, 0, 1, 0, &R.out, ERR))                                       \
-  X(own, 0, dlrs_view_unfold(S.own, 1, 2, 1, &R.out, ERR))                                         \
-  X(own, 0, dlrs_view_lanes(S.own, 3, &R.out, ERR))                                                \
   X(own, 0, dlrs_view_bitcast(S.own, t_dtype(kDLInt, 32, 1), &R.out, ERR))                         \
-  X(own, 0, dlrs_view_read_only(S.own, &R.out, ERR))                                               \
   X(own, 0, dlrs_view_reshape(S.own, &S.flat_shape, 1, &R.out, ERR))                              \
-  X(own, 0, dlrs_view_as_strided(S.own, &S.flat_shape, &S.flat_stride, 1, 0, &R.out, ERR))       \
   X(steps, 0, dlrs_view_apply(S.own, S.steps, 2, &R.out, ERR))                                     \
   X(large_copy, 1, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))
 

@@ -1,8 +1,5 @@
 /* New and wrapped tensors; the rest is section W of the catalogue. */
 #include "harness.h"
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 static int64_t shape[2] = {2, 3};
 
@@ -47,61 +44,11 @@ static void makes(void) {
   dlrs_release(out);
 }
 
-/* The data is behind the arrays, in the same block. */
-static void inside(void) {
-  int64_t n, wrong = 0;
-  uint32_t align_bytes;
-  for (align_bytes = 1; align_bytes <= 4096; align_bytes *= 2) {
-    dlrs_alloc_options options = options_of(align_bytes, 0);
-    for (n = 1; n <= 48; ++n) {
-      DLManagedTensorVersioned *out;
-      char *data;
-      WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, &options, &out, ERR));
-      data = (char *)out->dl_tensor.data;
-      wrong += (uintptr_t)data % align_bytes != 0;
-      wrong += data < (char *)(out->dl_tensor.strides + 1);
-#ifdef __GLIBC__
-      wrong += data + n > (char *)out + malloc_usable_size(out);
-#endif
-      dlrs_release(out);
-    }
-  }
-  EQUAL(wrong, 0);
-}
-
-/* Strides of a tensor without elements are those of dlrs_compact_strides. */
-static void empty(void) {
-  const int64_t extents[3] = {2, 0, 3};
-  int64_t strides[3] = {7, 7, 7};
+static void prototypes(void) {
   DLManagedTensorVersioned *out;
-  WORKS(dlrs_tensor_new(extents, 3, F32, CPU, NULL, &out, ERR));
-  WORKS(dlrs_compact_strides(extents, 3, 'C', strides, ERR));
-  CHECK(memcmp(out->dl_tensor.strides, strides, sizeof strides) == 0);
-  CHECK(strides[0] == 3 && out->dl_tensor.data == NULL);
-  dlrs_release(out);
-}
-
-/* Pointers that are misaligned, as the catalogue has NULL ones. */
-static void misaligned(void) {
-  char *odd = (char *)t_guard() + 2;
-  DLManagedTensorVersioned *out, **odd_out = (DLManagedTensorVersioned **)odd;
   DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL);
-  int freed = 0;
   t_watch(&prototype, sizeof prototype);
-  t_watch(&freed, sizeof freed);
   t_result(&out);
-  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_new((int64_t *)odd, 2, F32, CPU, NULL, &out, ERR));
-  REJECTS(MISALIGNED_STRUCT, 6, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, NULL, odd_out, ERR));
-  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)odd, &out, ERR));
-  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_wrap((DLTensor *)odd, 0, t_count, &freed, &out, ERR));
-  REJECTS(MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_wrap(&prototype, 0, t_count, &freed, odd_out, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
   prototype.device = t_device(kDLTrn, 0);
   REJECTS(DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
   prototype.device = CPU;
@@ -181,31 +128,9 @@ static void starved(void) {
   EQUAL(nbytes - t_error.value, 4 * (int64_t)sizeof(int64_t)); /* extents and strides */
 }
 
-/* Arrays are copied; where there are no elements data is NULL, and the memory is released. */
-static void wraps(void) {
-  t_tensor good;
-  DLTensor *bare = &good.managed.dl_tensor;
-  DLManagedTensorVersioned *out;
-  int freed = 0;
-  t_make(&good);
-  WORKS(dlrs_tensor_wrap(bare, DLPACK_FLAG_BITMASK_READ_ONLY, t_count, &freed, &out, ERR));
-  CHECK(out->dl_tensor.shape != good.shape && out->dl_tensor.strides != good.strides);
-  CHECK(out->dl_tensor.data == good.values && dlrs_is_own(out) == 1);
-  dlrs_release(out);
-  EQUAL(freed, 1);
-  good.shape[0] = 0;
-  WORKS(dlrs_tensor_wrap(bare, 0, t_count, &freed, &out, ERR));
-  CHECK(out->dl_tensor.data == NULL);
-  dlrs_release(out);
-  EQUAL(freed, 2);
-}
-
 int main(void) {
   makes();
-  inside();
-  empty();
-  misaligned();
-  wraps();
+  prototypes();
   starved();
   allocators();
   return t_close();

@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the
- * numbers. */
+/* The functions are tested from C; tests/cast.rs and tests/python/test_cast.py check the numbers,
+ * test_pairs.c what both tensors may be. */
 
 typedef struct made {
   DLManagedTensorVersioned managed;
@@ -22,53 +22,22 @@ static DLManagedTensorVersioned *make(made *m, void *data, DLDataType dtype, int
   return &m->managed;
 }
 
-/* One value of each kind of number, so that nothing but the numbers themselves is elsewhere. */
-static void test_cast_values(void) {
-  float from[6] = {1.5f, -2.5f, 300.0f, -1e9f, NAN, 0.0f};
-  static const int8_t want[6] = {1, -2, 127, -128, 0, 0};
-  int8_t ints[6];
-  double wide[12];
-  made a, b;
-  DLManagedTensorVersioned *src = make(&a, from, F32, 2, 3, 0);
-  t_context = "values";
-  WORKS(dlrs_cast(src, make(&b, ints, t_dtype(kDLInt, 8, 1), 2, 3, 0), NULL, ERR));
-  CHECK(memcmp(ints, want, sizeof ints) == 0);
-  WORKS(dlrs_cast(src, make(&b, wide, t_dtype(kDLComplex, 128, 1), 2, 3, 0), NULL, ERR));
-  CHECK(wide[0] == 1.5 && wide[1] == 0.0 && wide[2] == -2.5 && wide[11] == 0.0);
-}
-
 static void test_refusals(void) {
   float values[6] = {0};
   int32_t ints[6] = {0};
-  uint64_t handles[6] = {0};
-  made a, b, c;
+  made a, b;
   DLManagedTensorVersioned *src = make(&a, values, F32, 2, 3, 0);
   DLManagedTensorVersioned *dst = make(&b, ints, t_dtype(kDLInt, 32, 1), 2, 3, 0);
   dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
   t_context = "cast refuses";
   t_watch(ints, sizeof ints);
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_cast(NULL, dst, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_cast(src, NULL, NULL, ERR));
   options.flags = DLRS_COPY_RAW_BYTES;
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_cast(src, dst, &options, ERR));
   /* The member, then what is wrong with it, then the remedy. */
   CHECK(strcmp(t_error.message,
                "dlrs_cast: options->flags: DLRS_COPY_RAW_BYTES cannot be combined with a conversion "
                "(value 2) [DLRS_BAD_ARG]. Leave it out, or copy with dlrs_copy.") == 0);
-  b.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REJECTS(READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
-  b.managed.flags = 0;
-  b.managed.dl_tensor.dtype.lanes = 2;
-  REJECTS(DTYPE_MISMATCH, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
-  b.managed.dl_tensor.dtype.lanes = 1;
-  b.shape[1] = 2;
-  REJECTS(SHAPE_MISMATCH, 2, ANY, 1, dlrs_cast(src, dst, NULL, ERR));
-  b.shape[1] = 3;
-  b.strides[0] = 0;
-  REJECTS(OVERLAP_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
-  b.strides[0] = 3;
-  make(&c, handles, t_dtype(kDLOpaqueHandle, 64, 1), 2, 3, 0);
-  REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
   t_unwatch();
   /* In place: rejected, or through a temporary. */
   values[1] = 7.75f;
@@ -91,12 +60,9 @@ static void test_fill(void) {
   EQUAL(halves[5], 0x7fc1);
   t_watch(halves, sizeof halves);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
   REJECTS(DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
   REJECTS(DTYPE_MISMATCH, 3, DTYPE_LANES, -1,
           dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
-  a.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  REJECTS(READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));
   t_unwatch();
 }
 
@@ -130,13 +96,8 @@ static void test_comparison(void) {
   t_watch(&same, sizeof same);
   t_watch(&apart, sizeof apart);
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_equal(NULL, two, DLRS_EQUAL_BITS, &same, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_equal(one, NULL, DLRS_EQUAL_BITS, &same, ERR));
-  REJECTS(NULL_ARG, 4, ANY, -1, dlrs_equal(one, two, DLRS_EQUAL_BITS, NULL, ERR));
   REJECTS(BAD_ARG, 3, ANY, -1, dlrs_equal(one, two, 0, &same, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_max_diff(NULL, two, &apart, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_max_diff(one, two, NULL, ERR));
-  a.shape[0] = 1;
-  REJECTS(SHAPE_MISMATCH, 2, ANY, ANY, dlrs_max_diff(one, two, &apart, ERR));
   t_unwatch();
   WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
   EQUAL(same, 0);
@@ -159,7 +120,6 @@ static void test_batch(void) {
   REJECTS(READ_ONLY, 3, ANY, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
   EQUAL(failed, 1);
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, NULL, dst, NULL, NULL, ERR));
-  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_batch(2, src, NULL, NULL, NULL, ERR));
   src[0] = NULL;
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
   EQUAL(failed, 0);
@@ -178,8 +138,11 @@ static void test_batch(void) {
   CHECK(x[0] == 4 && x[3] == 1);
 }
 
-/* DLRS_COPY_SATURATE in a fill, and where it has no meaning; in casts: test_copy.c. */
+/* DLRS_COPY_SATURATE in a fill and in casts, and where it has no meaning. */
 static void test_saturation(void) {
+  static const int8_t cut[4] = {44, -44, 7, -128}, saturated[4] = {127, -128, 7, 127};
+  int16_t integers[4] = {300, -300, 7, 128};
+  int8_t bytes[4] = {0};
   int32_t wide = 300;
   double large = 1e300;
   uint8_t narrow[4] = {0};
@@ -195,12 +158,18 @@ static void test_saturation(void) {
   other = t_managed(t_describe(&single, t_dtype(kDLFloat, 32, 1), 0, NULL, NULL), 0);
   WORKS(dlrs_cast(&one, &other, &options, ERR));
   CHECK(single == FLT_MAX);
+  one = t_managed(t_describe(integers, t_dtype(kDLInt, 16, 1), 1, &four, NULL), 0);
+  other = t_managed(t_describe(bytes, t_dtype(kDLInt, 8, 1), 1, &four, NULL), 0);
+  one.version.minor = other.version.minor = 1;
+  WORKS(dlrs_cast(&one, &other, &options, ERR));
+  CHECK(memcmp(bytes, saturated, sizeof bytes) == 0);
+  WORKS(dlrs_cast(&one, &other, NULL, ERR));
+  CHECK(memcmp(bytes, cut, sizeof bytes) == 0);
   REJECTS(BAD_ARG, 3, OPTION, -1, dlrs_copy(&dst, &dst, &options, ERR));
 }
 
 int main(void) {
   test_saturation();
-  test_cast_values();
   test_refusals();
   test_fill();
   test_fill_padded();

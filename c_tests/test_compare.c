@@ -1,9 +1,9 @@
-/* Comparisons against separate loops: repeated elements, in tensors far larger than memory; tensors
- * of size zero, whatever their strides, for all functions; integers under every rounding mode. */
+/* Comparisons beside those of test_elements.c: repeated elements, in tensors far larger than
+ * memory; tensors of size zero, whatever their strides, for all functions; integers under every
+ * rounding mode. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <math.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -33,70 +33,7 @@ static double difference(operand *a, operand *b) {
 
 /* ---- Repeated elements ----------------------------------------------------------------------*/
 
-enum { VALUES = 64 };
-static float left[VALUES], right[VALUES];
-
-/* Few different values, and sometimes NaN and zeros of both signs. */
-static float pick(void) {
-  static const float values[] = {1, 1, 1, 1, 1, 2, 0.0f, -0.0f};
-  return below(40) == 0 ? NAN : values[below(below(3) == 0 ? 8 : 5)];
-}
-
-static void small_ones(void) {
-  operand a, b;
-  long round, yes = 0, no = 0;
-  t_context = "small ones";
-  for (round = 0; round < 60000; ++round) {
-    const int32_t ndim = (int32_t)below(5);
-    int64_t numel = 1, at;
-    int values = 1, or_nan = 1, bits = 1, d, dice = (int)below(4);
-    double largest = 0;
-    for (d = 0; d < VALUES; ++d) {
-      left[d] = dice == 0 ? 1 : pick();
-      right[d] = dice < 2 ? 1 : dice == 2 ? left[d] : pick();
-    }
-    make(&a, left, F32, ndim);
-    make(&b, right, F32, ndim);
-    for (d = 0; d < ndim; ++d) {
-      a.shape[d] = b.shape[d] = 1 + below(3);
-      a.strides[d] = below(2) == 0 ? 0 : 1 + below(7);
-      b.strides[d] = below(2) == 0 ? 0 : below(2) == 0 ? a.strides[d] : 1 + below(7);
-      numel *= a.shape[d];
-    }
-    for (at = 0; at < numel; ++at) {
-      int64_t rest = at, i = 0, j = 0;
-      for (d = ndim - 1; d >= 0; --d) {
-        i += rest % a.shape[d] * a.strides[d];
-        j += rest % a.shape[d] * b.strides[d];
-        rest /= a.shape[d];
-      }
-      {
-        const float x = left[i], y = right[j];
-        const int nans = x != x && y != y;
-        values &= x == y;
-        or_nan &= x == y || nans;
-        bits &= memcmp(&x, &y, sizeof x) == 0;
-        if (x != y && !nans) {
-          const double apart = fabs((double)x - (double)y);
-          if (apart != apart || apart > largest) largest = apart;
-          if (apart != apart) break;
-        }
-      }
-    }
-    if (at == numel) { /* else the loop ended early */
-      EQUAL(equal(&a, &b, DLRS_EQUAL_VALUES), values);
-      EQUAL(equal(&a, &b, DLRS_EQUAL_VALUES_OR_NAN), or_nan);
-      EQUAL(equal(&a, &b, DLRS_EQUAL_BITS), bits);
-      CHECK(difference(&a, &b) == largest);
-      yes += bits;
-      no += !bits;
-    } else {
-      const double found = difference(&a, &b);
-      CHECK(found != found);
-    }
-  }
-  CHECK(yes > 1000 && no > 1000);
-}
+static float left[3], right[3];
 
 /* Each would take longer than a life, element by element. */
 static void huge_ones(void) {
@@ -239,7 +176,6 @@ static void rounding(void) {
 }
 
 int main(void) {
-  small_ones();
   huge_ones();
   empty_ones();
   rounding();

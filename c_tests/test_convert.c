@@ -11,19 +11,6 @@ static dlrs_import_options options_of(int32_t copy, int32_t order, uint32_t alig
   return options;
 }
 
-/* Of two arguments that are wrong the first is named; the others alone are C01 of the catalogue. */
-static void first_named(void) {
-  DLManagedTensor *none = NULL, *legacy_out;
-  DLManagedTensorVersioned *nothing = NULL, **odd;
-  odd = (DLManagedTensorVersioned **)((char *)t_guard() + 2);
-  t_result(&legacy_out);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(&none, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(&nothing, 0, NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(&nothing, NULL, NULL, ERR));
-  REJECTS(MISALIGNED_STRUCT, 1, ANY, -1, dlrs_to_legacy_take(odd, 0, &legacy_out, ERR));
-  t_unwatch();
-}
-
 /* One import: rejected, boxed (same data) or copied (other data). */
 static void import_one(t_tensor *good, const dlrs_import_options *options, int32_t refusal,
                        int copied) {
@@ -90,8 +77,6 @@ static void import_refusals(void) {
   t_watch(&good, sizeof good);
   t_watch(&in, sizeof in);
   t_result(&out);
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_import_take(NULL, NULL, &out, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_import_take(&in, NULL, NULL, ERR));
   options.struct_size = 12;
   REJECTS(STRUCT_SIZE, 2, STRUCT_SIZE, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(2, 0, 0, 0);
@@ -149,7 +134,6 @@ static void import_handle(void) {
 }
 
 int main(void) {
-  first_named();
   imports();
   import_refusals();
   import_loose();

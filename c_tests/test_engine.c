@@ -18,21 +18,8 @@ static guarded from_room, to_room;
 static unsigned char *before, *expected, *dense;
 static long failures;
 
-static int64_t one_of(const int64_t *values, size_t count) {
-  return values[below((int64_t)count)];
-}
 #define ONE_OF(...) \
   one_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static void fill(unsigned char *bytes, size_t nbytes) {
-  size_t i;
-  for (i = 0; i < nbytes; ++i) {
-    uint64_t word = draw();
-    int k;
-    for (k = 0; k < 6 && i < nbytes; ++k, ++i) bytes[i] = (unsigned char)(word >> (8 * k));
-    if (i < nbytes) bytes[i] = (unsigned char)(word >> 45);
-  }
-}
 
 /* ---- Cases ----------------------------------------------------------------------------------*/
 
@@ -203,8 +190,8 @@ static int check(one_case *c, unsigned which) {
   if (source_bytes + 256 > ROOM || target_bytes + 256 > ROOM) return 1;
   source = guarded_place(&from_room, source_bytes, (unsigned)draw());
   target = guarded_place(&to_room, target_bytes, (unsigned)draw());
-  fill(source, source_bytes);
-  fill(before, target_bytes);
+  draw_bytes(source, source_bytes);
+  draw_bytes(before, target_bytes);
   from = tensor_of(c, &c->src, source);
   to = tensor_of(c, &c->dst, target);
   for (i = c->ndim; i-- > 0; total *= c->shape[i]) compact[i] = total;
@@ -299,7 +286,7 @@ static unsigned draw_options(one_case *c, const char *name) {
   return which;
 }
 
-static void draw_bytes(one_case *c) {
+static void draw_whole(one_case *c) {
   int64_t bits = ONE_OF(8, 8, 16, 32, 32, 64, 64);
   /* Floats and bools too: any bits stay as they are. */
   c->dtype = t_dtype((int)ONE_OF(kDLUInt, bits > 8 ? kDLFloat : kDLBool), (int)bits,
@@ -329,7 +316,7 @@ static int random_case(int packed) {
   one_case c;
   unsigned which = draw_options(&c, packed ? "bits" : "bytes");
   int64_t most, total = 1, dims = below(9);
-  if (packed) draw_packed(&c); else draw_bytes(&c);
+  if (packed) draw_packed(&c); else draw_whole(&c);
   if (c.dtype.code == 99 && which == 1u << IMPORT) which = 1u << CLONE;
   most = packed ? 3000 : (below(8) == 0 ? 30000 : 2000) * 8 / (8 + c.width / 8);
   while (dims-- > 0) {
@@ -348,44 +335,6 @@ static int random_case(int packed) {
   return check(&c, which);
 }
 
-/* Byte elements in groups with strides of any number of bytes: elements of every alignment. */
-static int grouped_case(void) {
-  one_case c;
-  unsigned which = draw_options(&c, "groups");
-  int64_t group = ONE_OF(1, 2, 3, 4, 6, 8, 12, 16, 24), next;
-  int i;
-  c.dtype = t_dtype(kDLUInt, 8, 1);
-  c.width = 8;
-  c.ndim = 3;
-  for (i = 0; i < 2; ++i) c.shape[i] = ONE_OF(3, 16, 17, 40, 64, 70, 128, 200);
-  c.shape[2] = group;
-  c.src.strides[2] = c.dst.strides[2] = 1;
-  next = group + ONE_OF(0, 0, 1, 7, 64);
-  c.src.strides[1] = below(4) == 0 ? -next : next;
-  c.src.strides[0] = next * c.shape[1] + ONE_OF(0, 0, 1, 64, 5);
-  next = group + ONE_OF(0, 0, 0, 3, 64);
-  i = (int)below(2); /* transposed or not */
-  c.dst.strides[i] = below(4) == 0 ? -next : next;
-  c.dst.strides[1 - i] = next * c.shape[i] + ONE_OF(0, 0, 1, 64, 5);
-  return check(&c, which);
-}
-
-/* Rows of bytes, or of a few, interleaved, or in the gaps of others: many, of few elements. */
-static int woven_case(void) {
-  one_case c;
-  int i;
-  draw_options(&c, "woven");
-  c.dtype = t_dtype(kDLUInt, 8, (int)ONE_OF(1, 1, 1, 2, 2, 3, 4, 8, 16, 24, 32));
-  c.width = c.dtype.bits * c.dtype.lanes;
-  c.ndim = 2 + (int32_t)below(2);
-  for (i = 0; i < c.ndim; ++i) c.shape[i] = 2 + below(8);
-  c.shape[below(c.ndim)] = 2048 / (c.ndim == 2 ? 2 : 4) + below(300);
-  draw_strides(&c, below(4), c.src.strides);
-  if (below(3) == 0) c.src.strides[below(c.ndim)] = 0;
-  woven(c.ndim, c.shape, c.dst.strides);
-  return check(&c, 1u << DESC);
-}
-
 /* ---- Named cases ----------------------------------------------------------------------------*/
 
 static const struct named {
@@ -401,76 +350,49 @@ static const struct named {
 #define TURNED {1, 0}
 #define THIRDS 256u /* every third element of the source */
 #define INT kDLUInt
-    {"square, 1 byte", INT, 8, 1, 2, {2112, 2048}, TURNED, 0, 0, 0},
     {"square, 1 byte, odd", INT, 8, 1, 2, {1511, 1301}, TURNED, 0, 0, 5},
     {"square, 2 bytes", INT, 16, 1, 2, {1536, 1024}, TURNED, 0, 0, 0},
-    {"square, 2 bytes, odd", INT, 16, 1, 2, {1001, 1003}, TURNED, 0, 0, 3},
-    {"square, 4 bytes", INT, 32, 1, 2, {1024, 1024}, TURNED, 0, 0, 0},
     {"square, 4 bytes, odd", INT, 32, 1, 2, {1000, 1001}, TURNED, 0, 0, 1},
     {"square, 8 bytes", INT, 64, 1, 2, {1000, 1001}, TURNED, 0, 0, 0},
     {"square, 16 bytes", kDLComplex, 128, 1, 2, {500, 501}, TURNED, 0, 0, 0},
     {"square, non-temporal", INT, 8, 1, 2, {4224, 4160}, TURNED, 0, 0, 0},
     {"box, non-temporal", INT, 8, 1, 3, {314, 1000, 112}, {2, 1, 0}, 0, 0, 0},
-    {"square of 4, non-temporal", INT, 32, 1, 2, {2112, 2176}, TURNED, 0, 0, 0},
-    {"rows in others' lines, 2 bytes", INT, 16, 1, 2, {278, 9498}, TURNED, 0, 0, 3},
     {"rows in others' lines, 4 bytes", INT, 32, 1, 2, {138, 9001}, TURNED, 0, 0, 1},
-    {"rows in others' lines, 8 bytes", INT, 64, 1, 2, {77, 8001}, TURNED, 0, 0, 1},
-    {"rows anywhere, 4 bytes", INT, 32, 1, 2, {1201, 1003}, TURNED, 0, 0, 1},
     {"rows anywhere, 8 bytes", INT, 64, 1, 2, {801, 803}, TURNED, 0, 0, 1},
-    {"rows anywhere, 16 bytes", kDLComplex, 128, 1, 2, {601, 503}, TURNED, 0, 0, 1},
-    {"rows anywhere, pages apart", INT, 32, 1, 2, {1101, 1025}, TURNED, 0, 0, 1},
     {"volume, rows in others' lines", INT, 32, 1, 3, {76, 3, 5003}, {2, 1, 0}, 0, 0, 1},
     {"square, backwards", INT, 32, 1, 2, {600, 1024}, TURNED, 3, 0, 0},
-    {"tall, 1 byte", INT, 8, 1, 2, {600, 8192}, TURNED, 0, 0, 0},
-    {"squares, 1 byte", INT, 8, 1, 3, {64, 48, 48}, {0, 2, 1}, 0, 0, 0},
     {"squares, 2 bytes", INT, 16, 1, 3, {40, 64, 96}, {0, 2, 1}, 1, 0, 0},
-    {"squares, 8 bytes", INT, 64, 1, 3, {200, 20, 30}, {0, 2, 1}, 0, 0, 0},
     {"five dimensions, 1 byte", INT, 8, 1, 5, {19, 13, 10, 36, 25}, {4, 3, 2, 1, 0}, 0, 0, 0},
-    {"five dimensions, 2 bytes", INT, 16, 1, 5, {19, 13, 10, 36, 15}, {4, 3, 2, 1, 0}, 2, 0, 0},
     {"five dimensions, 4 bytes", INT, 32, 1, 5, {32, 24, 16, 24, 8}, {4, 3, 2, 1, 0}, 0, 0, 0},
     {"six dimensions", INT, 32, 1, 6, {6, 7, 8, 9, 10, 11}, {4, 0, 5, 1, 3, 2}, 5, 0, 1},
     {"thirds, 1 byte", INT, 8, 1, 2, {700, 900}, TURNED, THIRDS, 0, 0},
     {"thirds, 1 byte, volume", INT, 8, 1, 4, {7, 30, 40, 60}, {3, 1, 0, 2}, THIRDS | 1, 0, 5},
-    {"thirds, 2 bytes", INT, 16, 1, 3, {40, 100, 300}, {2, 0, 1}, THIRDS, 0, 0},
     {"pixels to planes", INT, 8, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
-    {"pixels of 4 bytes", INT, 32, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
     {"planes to pixels", INT, 8, 1, 3, {4, 3, 65536}, {0, 2, 1}, 0, 0, 0},
-    {"planes of 2 bytes", INT, 16, 1, 3, {4, 5, 65536}, {0, 2, 1}, 0, 0, 0},
     {"eight planes", INT, 8, 1, 3, {2, 8, 20000}, {0, 2, 1}, 0, 0, 0},
     {"three bytes", INT, 8, 3, 2, {700, 600}, TURNED, 0, 0, 0},
-    {"five bytes", INT, 8, 5, 2, {300, 400}, TURNED, 0, 0, 2},
     {"twelve bytes", INT, 32, 3, 2, {300, 400}, TURNED, 0, 0, 0},
-    {"three bytes, groups", INT, 8, 3, 3, {60, 70, 30}, {0, 2, 1}, 1, 0, 0},
     {"rows", INT, 32, 25, 2, {300, 400}, TURNED, 0, 0, 0},
     {"long rows", INT, 8, 1000, 2, {40, 50}, TURNED, 0, 0, 7},
     {"reversed, 1 byte", INT, 8, 1, 1, {3000000}, {0}, 1, 0, 0},
-    {"reversed, 2 bytes", INT, 16, 1, 2, {100, 9000}, {0, 1}, 3, 0, 0},
     {"reversed, 4 bytes", INT, 32, 1, 2, {100, 9000}, {0, 1}, 2, 0, 0},
-    {"fill", INT, 32, 1, 2, {700, 900}, {0, 1}, 0, 2, 0},
     {"fill, 3 bytes", INT, 8, 3, 2, {700, 900}, {0, 1}, 0, 2, 0},
     {"fill, all", INT, 16, 1, 2, {700, 900}, {0, 1}, 0, 3, 1},
     {"rows repeated", INT, 8, 1, 3, {70, 30, 90}, {0, 1, 2}, 0, 2, 0},
-    {"squares repeated, 1 byte", INT, 8, 1, 3, {9, 500, 600}, {0, 2, 1}, 0, 1, 0},
     {"squares repeated, 2 bytes", INT, 16, 1, 3, {9, 500, 400}, {0, 2, 1}, 0, 1, 0},
-    {"squares repeated, 4 bytes", INT, 32, 1, 3, {9, 200, 301}, {0, 2, 1}, 0, 1, 1},
-    {"squares repeated, 3 bytes", INT, 8, 3, 3, {9, 300, 400}, {0, 2, 1}, 0, 1, 0},
     {"gaps", INT, 32, 1, 2, {900, 700}, {0, 1}, 0, 0, 3},
     {"few", INT, 32, 1, 3, {3, 4, 5}, {2, 1, 0}, 0, 0, 0},
-    {"tiny", INT, 64, 1, 3, {2, 1, 2}, {2, 1, 0}, 0, 0, 1},
     {"rows one after the other", INT, 8, 1, 2, {1024, 17000}, TURNED, 0, 0, 0},
-    {"slim, 1 byte", INT, 8, 1, 2, {9, 30000}, TURNED, 0, 0, 0},
     {"slim, 2 bytes", INT, 16, 1, 3, {30, 5, 900}, {0, 2, 1}, 0, 0, 0},
     {"table", INT, 32, 1, 4, {30, 3, 5, 90}, {2, 0, 3, 1}, 0, 0, 1},
     {"4 bits, transposed", kDLFloat4_e2m1fn, 4, 1, 2, {1024, 1056}, TURNED, 0, 0, 0},
     {"4 bits, odd", kDLFloat4_e2m1fn, 4, 1, 2, {333, 555}, TURNED, 0, 0, 1},
-    {"6 bits, transposed", kDLFloat6_e2m3fn, 6, 1, 2, {512, 576}, TURNED, 0, 0, 0},
     {"6 bits, odd", kDLFloat6_e2m3fn, 6, 1, 2, {301, 203}, TURNED, 2, 0, 0},
     {"1 bit", INT, 1, 1, 2, {300, 203}, TURNED, 0, 0, 0},
     {"2 bits, batches", INT, 2, 1, 3, {30, 40, 64}, {0, 2, 1}, 0, 0, 0},
     {"4 bits, rows", kDLFloat4_e2m1fn, 4, 1, 2, {300, 2003}, {0, 1}, 0, 0, 5},
     {"dense, non-temporal", INT, 32, 1, 1, {5600000}, {0}, 0, 0, 0},
     {"4 bits, rows of odd length", INT, 4, 1, 2, {5900, 5901}, {0, 1}, 0, 0, 3},
-    {"4 bits, large, transposed", INT, 4, 1, 2, {5900, 5900}, TURNED, 0, 0, 0},
     {"4 bits, backwards", kDLFloat4_e2m1fn, 4, 1, 2, {30, 2003}, {0, 1}, 2, 0, 0},
 };
 
@@ -504,26 +426,6 @@ static void named_case(const struct named *l, long divisor) {
     c.without_memory = way == 3;
     check(&c, way < 2 ? ~(~0u << COPIERS) : 1u << DESC);
   }
-}
-
-/* 64 dimensions: `used` of them, of extent 2, are reversed in the source. */
-static void deep_case(int bits, int used) {
-  one_case c;
-  int i, k = 0;
-  memset(&c, 0, sizeof c);
-  c.name = "64 dimensions";
-  c.dtype = t_dtype(kDLUInt, bits, 1);
-  c.width = bits;
-  c.ndim = DIMS;
-  c.options.struct_size = sizeof c.options;
-  for (i = 0; i < DIMS; ++i) {
-    int one = k * DIMS <= i * used && k < used;
-    c.shape[i] = one ? 2 : 1;
-    c.src.strides[i] = one ? (int64_t)1 << k : 7;
-    c.dst.strides[i] = one ? (int64_t)1 << (used - 1 - k) : 3;
-    k += one;
-  }
-  check(&c, ~(~0u << COPIERS));
 }
 
 /* Data that is computed once for a whole copy is stored in allocated memory, if there is any:
@@ -578,7 +480,7 @@ static void onto_itself(int bits, int64_t n) {
   call c;
   shape[0] = shape[1] = rows[0] = columns[1] = n;
   rows[1] = columns[0] = 1;
-  fill(before, nbytes);
+  draw_bytes(before, nbytes);
   memcpy(expected, before, nbytes);
   memcpy(dense, before, nbytes);
   copy_by_bit(2, shape, bits, before, 0, columns, expected, 0, rows);
@@ -698,7 +600,7 @@ static void conversions(long divisor) {
 }
 
 int main(int argc, char **argv) {
-  static const int deep_bits[] = {8, 16, 32, 64, 4};
+  static const int square_bits[] = {8, 16, 32, 64, 4};
   long cases = argc > 1 ? atol(argv[1]) : 4000, divisor = argc > 1 ? 8 : 1, i;
   if (argc > 2) state ^= strtoull(argv[2], NULL, 0);
   from_room = guarded_new(ROOM);
@@ -710,15 +612,12 @@ int main(int argc, char **argv) {
   small_stack_begin();
   for (i = 0; i < cases && failures < 5; ++i) random_case(0);
   for (i = 0; i < cases && failures < 5; ++i) random_case(1);
-  for (i = 0; i < cases / 8 && failures < 5; ++i) grouped_case();
-  for (i = 0; i < cases / 8 && failures < 5; ++i) woven_case();
   memory_cases();
   for (i = 0; i < (long)(sizeof named / sizeof *named) && failures < 5; ++i) {
     named_case(&named[i], divisor);
   }
   for (i = 0; i < 5; ++i) {
-    deep_case(deep_bits[i], divisor > 1 ? 12 : 20);
-    onto_itself(deep_bits[i] < 8 ? 4 : deep_bits[i], divisor > 1 ? 130 : 1024 + 3 * i);
+    onto_itself(square_bits[i], divisor > 1 ? 130 : 1024 + 3 * i);
   }
   searched();
   conversions(divisor);

@@ -174,30 +174,50 @@ static void pairs(void) {
   }
 }
 
-/* A mismatch is the second one's fault. */
+/* A mismatch is the second one's fault: nothing is broadcast, and only dlrs_cast converts. */
 static void mismatches(void) {
+  static const struct {
+    const char *what;
+    int64_t src[2], dst[3]; /* ndim and extents of the second one */
+    DLDataType dtype;
+    int32_t field, dimension;
+  } rows[] = {
+      {"the last extent", {2, 3}, {2, 2, 2}, {kDLFloat, 32, 1}, DLRS_FIELD_SHAPE, 1},
+      {"(1, 3), (2, 3)", {1, 3}, {2, 2, 3}, {kDLFloat, 32, 1}, DLRS_FIELD_SHAPE, 0},
+      {"(1, 3), (3)", {1, 3}, {1, 3, 0}, {kDLFloat, 32, 1}, DLRS_FIELD_NDIM, -1},
+      {"(1, 1), ()", {1, 1}, {0, 0, 0}, {kDLFloat, 32, 1}, DLRS_FIELD_NDIM, -1},
+      {"a code", {1, 1}, {2, 1, 1}, {kDLInt, 32, 1}, DLRS_FIELD_DTYPE_CODE, -1},
+      {"bits", {1, 1}, {2, 1, 1}, {kDLFloat, 16, 1}, DLRS_FIELD_DTYPE_BITS, -1},
+      {"lanes", {1, 1}, {2, 1, 1}, {kDLFloat, 32, 2}, DLRS_FIELD_DTYPE_LANES, -1},
+  };
   int g;
-  t_context = "mismatches";
+  size_t i;
   for (g = 0; g < FUNCTIONS; ++g) {
     const function *f = &functions[g];
+    for (i = 0; i < sizeof rows / sizeof *rows; ++i) {
+      const int of_shape = rows[i].field <= DLRS_FIELD_SHAPE;
+      t_context = rows[i].what;
+      make(&operands[SRC]);
+      make(&operands[DST]);
+      memcpy(operands[SRC].shape, rows[i].src, sizeof rows[i].src);
+      memcpy(operands[DST].shape, rows[i].dst + 1, sizeof rows[i].src);
+      D(DST)->ndim = (int32_t)rows[i].dst[0];
+      D(DST)->dtype = rows[i].dtype;
+      if (of_shape ? f->call == c_equal : f->call == c_cast && rows[i].dtype.lanes == 1) {
+        WORKS(f->call());
+      } else {
+        refused(f->name, f->call, of_shape ? DLRS_SHAPE_MISMATCH : DLRS_DTYPE_MISMATCH,
+                f->arguments[DST], rows[i].field, rows[i].dimension);
+      }
+    }
+    /* Both are opaque handles: no backend copies them, the first is named. */
     make(&operands[SRC]);
     make(&operands[DST]);
-    operands[DST].shape[1] = 2;
-    if (f->call == c_equal) {
-      WORKS(f->call());
-    } else {
-      refused(f->name, f->call, DLRS_SHAPE_MISMATCH, f->arguments[DST], DLRS_FIELD_SHAPE, 1);
-    }
-    operands[DST].shape[1] = 3;
-    operands[DST].managed.dl_tensor.dtype.lanes = 2;
-    refused(f->name, f->call, DLRS_DTYPE_MISMATCH, f->arguments[DST], DLRS_FIELD_DTYPE_LANES, -1);
-    /* Both are opaque handles: no backend copies them, the first is named. */
-    operands[SRC].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
-    operands[DST].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+    D(SRC)->dtype = D(DST)->dtype = t_dtype(kDLOpaqueHandle, 64, 1);
     refused(f->name, f->call, DLRS_UNSUPPORTED, f->arguments[SRC], DLRS_FIELD_DTYPE_CODE, -1);
   }
   make(&operands[SRC]);
-  operands[DST].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+  D(DST)->dtype = t_dtype(kDLOpaqueHandle, 64, 1);
   refused("dlrs_cast", c_cast, DLRS_UNSUPPORTED, 2, DLRS_FIELD_DTYPE_CODE, -1);
 }
 

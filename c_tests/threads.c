@@ -42,7 +42,7 @@ static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   pthread_attr_destroy(&attributes);
 }
 
-/* ---- F07, C18, F06: references --------------------------------------------------------------*/
+/* ---- F07, C18: references -------------------------------------------------------------------*/
 
 static void *share_and_release(void *argument) {
   DLManagedTensorVersioned *mine = *(DLManagedTensorVersioned **)argument, *more;
@@ -133,27 +133,10 @@ static void flags_beside(void) {
   EQUAL(lost, 0);
 }
 
-/* F06: created on a thread that has ended, freed on another. */
 static void *makes(void *argument) {
   int64_t shape[1] = {100};
   if (dlrs_tensor_new(shape, 1, F32, CPU, NULL, (DLManagedTensorVersioned **)argument, NULL) != DLRS_OK) abort();
   return NULL;
-}
-
-static void *frees(void *argument) {
-  dlrs_release((DLManagedTensorVersioned *)argument);
-  return NULL;
-}
-
-static void f06(void) {
-  DLManagedTensorVersioned *tensor = NULL;
-  long live = inject_live();
-  on_stack(64, makes, &tensor);
-  CHECK(dlrs_attach(tensor, ran, NULL, DLRS_AFTER_FREE, NULL) == DLRS_OK);
-  runs = 0;
-  on_stack(64, frees, tensor);
-  EQUAL(runs, 1);
-  CHECK(inject_live() <= live + 2); /* the C library's, for its threads */
 }
 
 /* Chains grow and shrink concurrently. */
@@ -281,7 +264,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *id;
     void (*run)(void);
-  } tests[] = {{"F07 C18", f07}, {"F06", f06}, {"flags beside", flags_beside},
+  } tests[] = {{"F07 C18", f07}, {"flags beside", flags_beside},
                {"attach beside", attach_beside}, {"K28 Z21", z21}};
   size_t i;
   if (argc > 1) divisor = atol(argv[1]);

@@ -42,7 +42,7 @@ ENGINE = ("crates/engine/src/nest.rs", "crates/engine/src/plan.rs", "crates/engi
 HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
 # Those that detect fastest first.
-FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
+FIRST = ("catalogue", "test_validate", "test_view", "test_names", "test_share")
 # Frames are small in the library that is shipped, not in this one.
 LEFT_OUT = {"test_engine"}
 # Of tests/engine, those that detect most; then all of it. (Its tests of "large" copies take

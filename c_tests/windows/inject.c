@@ -1,7 +1,6 @@
 /* inject.c for Windows. Allocations of the test program are redirected here by the linker's --wrap,
  * those of dlpack_rs.dll by its import table, which is rewritten at the start. All memory is from
  * _aligned_malloc, so that every free can free every block. */
-#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,49 +8,10 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-static long live, calls, countdown, threads_refused;
-static int armed, forever_too, fired, refuse_threads;
+#include "../injected.h"
 
 int inject_works(void) { return 1; }
 long inject_live(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED); }
-long inject_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
-
-void inject_arm(long k, int forever) {
-  countdown = k;
-  forever_too = forever;
-  fired = 0;
-  __atomic_store_n(&armed, k > 0, __ATOMIC_RELEASE);
-}
-
-int inject_disarm(void) {
-  __atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
-  return fired;
-}
-
-long inject_threads(int fail) {
-  long before = threads_refused;
-  threads_refused = 0;
-  refuse_threads = fail;
-  return before;
-}
-
-static int fails(void) {
-  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-  if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) return 0;
-  long left = __atomic_sub_fetch(&countdown, 1, __ATOMIC_RELAXED);
-  if (left == 0 || (left < 0 && forever_too)) {
-    __atomic_store_n(&fired, 1, __ATOMIC_RELAXED);
-    errno = ENOMEM;
-    return 1;
-  }
-  return 0;
-}
-
-static void *counted(void *memory) {
-  if (memory != NULL) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
-  return memory;
-}
-
 static void *aligned(size_t alignment, size_t nbytes) {
   return fails() ? NULL : counted(_aligned_malloc(nbytes ? nbytes : 1, alignment));
 }
@@ -82,11 +42,7 @@ void __wrap_free(void *memory) {
 static HANDLE WINAPI create_thread(LPSECURITY_ATTRIBUTES attributes, SIZE_T stack,
                                    LPTHREAD_START_ROUTINE start, LPVOID argument, DWORD flags,
                                    LPDWORD id) {
-  if (refuse_threads) {
-    __atomic_add_fetch(&threads_refused, 1, __ATOMIC_RELAXED);
-    return NULL;
-  }
-  return CreateThread(attributes, stack, start, argument, flags, id);
+  return refuses() ? NULL : CreateThread(attributes, stack, start, argument, flags, id);
 }
 
 static const struct {

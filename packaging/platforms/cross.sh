@@ -55,7 +55,6 @@ program() { # program RUNNER SOURCE
     lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
     # Fewer rounds and smaller layouts where every instruction is emulated.
     threads) "$1" "$exe" 50 ;;
-    test_pool) "$1" "$exe" 10 "$1" ;;
     test_elements) "$1" "$exe" 200 ;;
     # Elsewhere the portable kernels are used, which c_tests/levels runs at full length: only the
     # order of bytes and 32 bits are new.
