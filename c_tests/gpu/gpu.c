@@ -398,6 +398,29 @@ int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_
 
 /* ---- Rows -----------------------------------------------------------------------------------*/
 
+char *gpu_child(void (*run)(const void *), const void *with, int *status) {
+  static char said[1 << 16];
+  int ends[2];
+  size_t n = 0;
+  ssize_t got;
+  fflush(stdout);
+  if (pipe(ends) != 0) exit(1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(ends[0]);
+    close(ends[1]);
+    run(with);
+    _exit(1);
+  }
+  close(ends[1]);
+  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
+  said[n] = '\0';
+  close(ends[0]);
+  waitpid(pid, status, 0);
+  return said;
+}
+
 static long all_passed, all_failed, all_left_out;
 
 /* Prints a row's output except its last line, which is counted. */
@@ -429,11 +452,10 @@ static int has_what_it_needs(int needs) {
          !(needs & TWO_DEVICES && gpu_count() < 2);
 }
 
-static void child(const gpu_row *row, int out) {
+static void child(const void *of) {
+  const gpu_row *row = (const gpu_row *)of;
   const char *limit = getenv("GPU_ROW_SECONDS");
   alarm(limit ? (unsigned)atoi(limit) : 400);
-  dup2(out, 1);
-  close(out);
   t_context = row->id;
   memset(gpu_tally, 0, sizeof gpu_tally);
   gpu_start();
@@ -458,22 +480,8 @@ static void child(const gpu_row *row, int out) {
 }
 
 void gpu_run(const gpu_row *row) {
-  static char said[1 << 16];
-  int ends[2], status;
-  size_t n = 0;
-  ssize_t got;
-  fflush(stdout);
-  if (pipe(ends) != 0) exit(1);
-  pid_t pid = fork();
-  if (pid == 0) {
-    close(ends[0]);
-    child(row, ends[1]);
-  }
-  close(ends[1]);
-  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
-  said[n] = '\0';
-  close(ends[0]);
-  waitpid(pid, &status, 0);
+  int status;
+  char *said = gpu_child(child, row, &status);
   count(row, said, status);
 }
 

@@ -119,6 +119,8 @@ typedef struct gpu_row {
 /* Numbers that rows increment; here the sum over all rows that have run. */
 extern long gpu_tally[5];
 
+/* Runs a function in a separate process; returns what that prints. */
+char *gpu_child(void (*run)(const void *), const void *with, int *status);
 /* Runs a row in a separate process, which frees what the row leaves, and prints its failures. */
 void gpu_run(const gpu_row *row);
 /* Runs the rows of that id, or all; `list` prints their names. */

@@ -1,13 +1,11 @@
 /* Events recorded for a tensor (dlrs_ready_record), beside the matrix of order.c: the number of
- * driver calls, captures, threads, contexts, what the host reads, the end of the memory and of the
- * driver. ready cuda|rocm [ROW] */
+ * driver calls, captures, threads, contexts, what the host reads, the end of the memory.
+ * ready cuda|rocm [ROW] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* of a backend's functions */
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gpu.h"
 
@@ -301,39 +299,6 @@ static void threads(void) {
   }
 }
 
-/* ---- The end ------------------------------------------------------------------------------------*/
-
-/* In a process forked later, and after the driver's end, the event is not used. */
-static void forked(void) {
-  int status;
-  void *stream = gpu_stream(0, 1), *data = gpu_alloc(0, NBYTES);
-  DLManagedTensorVersioned *it = tensor_at(0, data);
-  WORKS(dlrs_ready_record(it, stream, ERR));
-  fflush(stdout);
-  pid_t child = fork();
-  if (child == 0) {
-    long before = G.standin ? gpu_now().stats.calls : 0;
-    int bad = dlrs_ready_record(it, stream, ERR) != DLRS_FORKED;
-    bad |= (dlrs_ready_wait(it, DEV(0), stream, ERR) != DLRS_FORKED) << 1;
-    bad |= (dlrs_ready_sync(it, ERR) != DLRS_FORKED) << 2;
-    dlrs_release(it);
-    bad |= (G.standin && gpu_now().stats.calls != before) << 3;
-    _exit(bad);
-  }
-  waitpid(child, &status, 0);
-  EQUAL(status, 0);
-  WORKS(dlrs_ready_sync(it, ERR));
-  if (!G.standin) {
-    dlrs_release(it);
-    return;
-  }
-  G.ctl(STANDIN_EXITING, 1, 0, NULL);
-  FAILS(DLRS_SHUTDOWN, 4, dlrs_ready_record(it, stream, ERR));
-  FAILS(DLRS_SHUTDOWN, 4, dlrs_ready_sync(it, ERR));
-  dlrs_release(it);
-  G.ctl(STANDIN_EXITING, 0, 0, NULL);
-}
-
 /* ---- Number of driver calls -------------------------------------------------------------------*/
 
 static void cost(void) {
@@ -487,7 +452,6 @@ static const gpu_row rows[] = {
     {"managed_alone", "... or only while the device does nothing", shares_not, STANDIN | ON_CUDA},
     {"drained", "released when it is ready", drained, STANDIN},
     {"threads", "many threads, one event", threads, 0},
-    {"forked", "after fork, and after the driver", forked, 0},
     {"cost", "calls of the driver", cost, STANDIN},
     {"plugged", "registered backends", plugged, 0},
 };

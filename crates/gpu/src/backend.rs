@@ -6,6 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::context::{is_handle, is_legacy};
 use super::gpu::Gpu;
 use super::order::done;
+use super::place::Place;
 use super::vendor::{DISABLE_TIMING, Memory, Vendor, given};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::error::{Error, Result, Status::*};
@@ -57,10 +58,10 @@ impl Backend for Gpu {
     }
 
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
-        let here = &self.enter(device, stream)?;
+        let place = &Place { here: &self.enter(device, stream)?, stream, host: false };
         // SAFETY: both sides stay allocated until the stream has completed the copy; they share no
         // element.
-        unsafe { self.carry_out(transfer, here, stream, None) }
+        unsafe { self.carry_out(transfer, place, None) }
     }
 
     unsafe fn copy_after(
@@ -72,8 +73,8 @@ impl Backend for Gpu {
         // SAFETY: `own` and the order's are streams of their devices, the marks events; all sides
         // stay allocated until the stream has completed the copies.
         unsafe {
-            let here = self.enter_after(own, order)?;
-            self.carry_out_all(transfers, &here, own.1, order.waits)
+            let here = &self.enter_after(own, order)?;
+            self.carry_out_all(transfers, &Place { here, stream: own.1, host: false }, order.waits)
         }
     }
 
