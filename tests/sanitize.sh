@@ -163,15 +163,11 @@ in_thread() {
   row "thread: devices" device_threads
 }
 device_threads() {
-  local face name
+  local face
   CC="$clang ${flags[*]}" CXX="$clangxx ${flags[*]}" c_tests/standin/build.sh "$out/standin"
-  for name in threads ready; do
-    compile "$out/device_$name" "c_tests/gpu/$name.c" c_tests/gpu/gpu.c c_tests/harness.c \
-      c_tests/inject.c
-  done
+  compile "$out/device_threads" c_tests/gpu/threads.c c_tests/gpu/gpu.c c_tests/harness.c c_tests/inject.c
   for face in cuda:cuda hip6:rocm; do
-    LD_LIBRARY_PATH=$out/standin/${face%:*} timeout -k 10 600 "$out/device_threads" "${face#*:}" &&
-      LD_LIBRARY_PATH=$out/standin/${face%:*} "$out/device_ready" "${face#*:}" threads || return
+    LD_LIBRARY_PATH=$out/standin/${face%:*} timeout -k 10 600 "$out/device_threads" "${face#*:}" || return
   done
 }
 

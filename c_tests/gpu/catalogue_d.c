@@ -475,8 +475,9 @@ static void d31(void) {
 static void d32(void) {
   DLManagedTensorVersioned *there, *out;
   int status;
-  t_make(&H);
+  set_up();
   WORKS(dlrs_clone(&H.managed, DEV(0), NULL, &there, ERR));
+  WORKS(dlrs_ready_record(there, S, ERR));
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
@@ -488,6 +489,9 @@ static void d32(void) {
     bad |= (dlrs_copy(there, &H.managed, NULL, ERR) != DLRS_FORKED) << 2;
     bad |= (dlrs_clone(&H.managed, CPU, NULL, &out, ERR) != DLRS_OK) << 3;
     bad |= (dlrs_mem_alloc(DEV(0), 1000, 64, NULL, &data, ERR) != DLRS_FORKED) << 5;
+    bad |= (dlrs_ready_record(there, S, ERR) != DLRS_FORKED) << 6;
+    bad |= (dlrs_ready_wait(there, DEV(0), S, ERR) != DLRS_FORKED) << 7;
+    bad |= dlrs_ready_sync(there, ERR) != DLRS_FORKED;
     dlrs_release(out);
     dlrs_release(there); /* leaks quietly */
     bad |= (calls() != before) << 4;
@@ -495,6 +499,7 @@ static void d32(void) {
   }
   waitpid(child, &status, 0);
   EQUAL(status, 0);
+  WORKS(dlrs_ready_sync(there, ERR));
   WORKS(dlrs_copy(there, &H.managed, NULL, ERR));
   dlrs_release(there);
 }
@@ -505,13 +510,16 @@ static DLManagedTensorVersioned *left;
 static void at_exit(void) {
   if (G.standin) G.ctl(STANDIN_EXITING, 1, 0, NULL);
   int32_t status = dlrs_copy(left, &H.managed, NULL, NULL);
+  int32_t record = dlrs_ready_record(left, S, NULL), sync = dlrs_ready_sync(left, NULL);
   dlrs_release(left);
-  _exit(!G.standin || status == DLRS_SHUTDOWN ? 0 : 43);
+  int all = status == DLRS_SHUTDOWN && record == DLRS_SHUTDOWN && sync == DLRS_SHUTDOWN;
+  _exit(!G.standin || all ? 0 : 43);
 }
 
 static void d33(void) {
-  t_make(&H);
+  set_up();
   WORKS(dlrs_clone(&H.managed, DEV(0), NULL, &left, ERR));
+  WORKS(dlrs_ready_record(left, S, ERR));
   atexit(at_exit);
 }
 

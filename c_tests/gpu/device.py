@@ -192,7 +192,7 @@ def main():
                 status, said = run(command, min(limit, deadline - began), environment, out / "lease.log")
                 counts = CLOSING.findall(said)
                 good, bad = map(int, counts[-1]) if counts else (0, 0)
-                bad = max(bad, status != 0)
+                bad = max(bad, int(status != 0))
                 line |= {"status": "too late" if status is None else status, "passed": good, "failed": bad,
                          "seconds": round(time.monotonic() - began, 1), "said": said.strip()[-400:]}
                 if bad:

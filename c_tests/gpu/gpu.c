@@ -17,7 +17,6 @@ long gpu_tally[5];
 
 #define FUNCTIONS(X)                                                                             \
   X(init, "cuInit", "hipInit", (unsigned))                                                       \
-  X(version, "cuDriverGetVersion", "hipRuntimeGetVersion", (int *))                              \
   X(count, "cuDeviceGetCount", "hipGetDeviceCount", (int *))                                     \
   X(alloc, "cuMemAlloc_v2", "hipMalloc", (void **, size_t))                                      \
   X(release, "cuMemFree_v2", "hipFree", (void *))                                                \
@@ -27,7 +26,6 @@ long gpu_tally[5];
   X(stream_new, "cuStreamCreate", "hipStreamCreateWithFlags", (void **, unsigned))               \
   X(stream_end, "cuStreamDestroy_v2", "hipStreamDestroy", (void *))                              \
   X(stream_sync, "cuStreamSynchronize", "hipStreamSynchronize", (void *))                        \
-  X(stream_query, "cuStreamQuery", "hipStreamQuery", (void *))                                   \
   X(begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", (void *, int))                    \
   X(end, "cuStreamEndCapture", "hipStreamEndCapture", (void *, void **))                         \
   X(care, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", (int *))    \
@@ -58,17 +56,15 @@ static void *find(const char *name) {
   return function;
 }
 
-static int load(const char *file) {
-  G.library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  G.file = file;
-  return G.library != NULL;
-}
-
 void gpu_open(int argc, char **argv) {
   int is_cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, is_rocm = argc > 1 && strcmp(argv[1], "rocm") == 0;
-  int found = is_cuda ? load("libcuda.so.1")
-                      : is_rocm && (load("libamdhip64.so.7") || load("libamdhip64.so.6") || load("libamdhip64.so.5"));
-  if (!found) {
+  char file[] = "libamdhip64.so.7";
+  if (is_cuda) G.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  for (G.hip = is_rocm ? 7 : 0; G.hip > 4; --G.hip) {
+    file[sizeof file - 2] = (char)('0' + G.hip);
+    if ((G.library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) != NULL) break;
+  }
+  if (G.library == NULL) {
     printf("usage: %s cuda|rocm [ROW]: and its driver must be found\n", argv[0]);
     exit(2);
   }
@@ -76,7 +72,6 @@ void gpu_open(int argc, char **argv) {
   G.type = is_cuda ? kDLCUDA : kDLROCM;
   G.pinned = is_cuda ? kDLCUDAHost : kDLROCMHost;
   G.managed = is_cuda ? kDLCUDAManaged : 0;
-  G.hip = is_cuda ? 0 : G.file[strlen(G.file) - 1] - '0';
   G.standin = dlsym(G.library, "standin_ctl") != NULL;
 #define FIND(name, cuda, hip, arguments) *(void **)&d_##name = find(is_cuda ? cuda : hip);
   FUNCTIONS(FIND)
@@ -112,7 +107,6 @@ static void must(int code, const char *what, int line) {
 void gpu_start(void) {
   t_heap_shared = !G.standin;
   MUST(d_init(0));
-  MUST(d_version(&G.version));
 }
 
 int gpu_count(void) {
@@ -250,13 +244,6 @@ void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbyte
   MUST(G.hip ? d_hip_copy(dst, src, nbytes, 4, stream)
              : d_cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
   off();
-}
-
-int gpu_query(int device, void *stream) {
-  on(device);
-  int code = d_stream_query(stream);
-  off();
-  return code;
 }
 
 int gpu_sync(int device, void *stream) {
@@ -398,6 +385,29 @@ int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_
 
 /* ---- Rows -----------------------------------------------------------------------------------*/
 
+char *gpu_child(void (*run)(const void *), const void *with, int *status) {
+  static char said[1 << 16];
+  int ends[2];
+  size_t n = 0;
+  ssize_t got;
+  fflush(stdout);
+  if (pipe(ends) != 0) exit(1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(ends[0]);
+    close(ends[1]);
+    run(with);
+    _exit(1);
+  }
+  close(ends[1]);
+  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
+  said[n] = '\0';
+  close(ends[0]);
+  waitpid(pid, status, 0);
+  return said;
+}
+
 static long all_passed, all_failed, all_left_out;
 
 /* Prints a row's output except its last line, which is counted. */
@@ -429,11 +439,10 @@ static int has_what_it_needs(int needs) {
          !(needs & TWO_DEVICES && gpu_count() < 2);
 }
 
-static void child(const gpu_row *row, int out) {
+static void child(const void *of) {
+  const gpu_row *row = (const gpu_row *)of;
   const char *limit = getenv("GPU_ROW_SECONDS");
   alarm(limit ? (unsigned)atoi(limit) : 400);
-  dup2(out, 1);
-  close(out);
   t_context = row->id;
   memset(gpu_tally, 0, sizeof gpu_tally);
   gpu_start();
@@ -458,22 +467,8 @@ static void child(const gpu_row *row, int out) {
 }
 
 void gpu_run(const gpu_row *row) {
-  static char said[1 << 16];
-  int ends[2], status;
-  size_t n = 0;
-  ssize_t got;
-  fflush(stdout);
-  if (pipe(ends) != 0) exit(1);
-  pid_t pid = fork();
-  if (pid == 0) {
-    close(ends[0]);
-    child(row, ends[1]);
-  }
-  close(ends[1]);
-  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
-  said[n] = '\0';
-  close(ends[0]);
-  waitpid(pid, &status, 0);
+  int status;
+  char *said = gpu_child(child, row, &status);
   count(row, said, status);
 }
 

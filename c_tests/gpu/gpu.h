@@ -14,8 +14,6 @@ typedef struct gpu_driver {
   int32_t type, pinned, managed;    /* DLPack's device types; managed 0: DLPack has none */
   int hip;                          /* the major version, 0 for CUDA */
   int standin;
-  int version;
-  const char *file;                 /* the file that was loaded */
   void *library;
   int (*ctl)(int, long, long, const char *);
   void (*stats)(standin_stats_t *);
@@ -62,8 +60,7 @@ void gpu_stream_free(int device, void *stream);
 void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes);
 /* Copies bytes, enqueued; the addresses determine the devices. */
 void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes);
-int gpu_query(int device, void *stream); /* the driver's code */
-int gpu_sync(int device, void *stream);
+int gpu_sync(int device, void *stream); /* the driver's code */
 /* Enqueues a function of the host, before which nothing that follows on the stream runs. */
 void gpu_host(int device, void *stream, void (*function)(void *), void *with);
 void gpu_capture(int device, void *stream, int mode);
@@ -119,6 +116,8 @@ typedef struct gpu_row {
 /* Numbers that rows increment; here the sum over all rows that have run. */
 extern long gpu_tally[5];
 
+/* Runs a function in a separate process; returns what that prints. */
+char *gpu_child(void (*run)(const void *), const void *with, int *status);
 /* Runs a row in a separate process, which frees what the row leaves, and prints its failures. */
 void gpu_run(const gpu_row *row);
 /* Runs the rows of that id, or all; `list` prints their names. */

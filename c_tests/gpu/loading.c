@@ -6,11 +6,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "../standin/standin.h"
-#include "harness.h"
+#include "gpu.h"
 
 static const char *folder;
 static t_tensor host; /* with values 0 to 5 */
@@ -284,31 +282,19 @@ typedef struct mode {
 
 static long passed, failed;
 
+static void start(const void *arguments) {
+  alarm(400);
+  execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
+}
+
 /* Runs this program again; adds up its counts. */
 static void again(const char *path, char **arguments) {
-  int ends[2], status;
-  static char said[1 << 15];
-  size_t n = 0;
-  ssize_t got;
+  int status;
   long p = 0, f = 1;
-  if (pipe(ends) != 0) exit(1);
-  pid_t pid = fork();
-  if (pid == 0) {
-    dup2(ends[1], 1);
-    close(ends[0]);
-    setenv("LD_LIBRARY_PATH", path, 1);
-    alarm(400);
-    execv("/proc/self/exe", arguments);
-    _exit(1);
-  }
-  close(ends[1]);
-  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
-  said[n] = '\0';
-  close(ends[0]);
-  waitpid(pid, &status, 0);
-  if (n > 0) said[n - 1] = '\0';
-  char *last = strrchr(said, '\n');
-  char *closing = last ? last + 1 : said;
+  setenv("LD_LIBRARY_PATH", path, 1);
+  char *said = gpu_child(start, arguments, &status), *end = said + strlen(said);
+  if (end > said) *--end = '\0';
+  char *last = strrchr(said, '\n'), *closing = last ? last + 1 : said;
   if (sscanf(closing, "%ld passed, %ld failed", &p, &f) == 2) *closing = '\0';
   if (status != 0 && f == 0) f = 1;
   if (*said) printf("%s", said);

@@ -375,20 +375,9 @@ static int32_t f_copy_desc(call *c) {
   return dlrs_copy_desc(&source(c, dense)->dl_tensor, 0, &target(c, across)->dl_tensor, 0, &c->options, ERR);
 }
 
-static int32_t f_batch(call *c) {
-  static int64_t half[2] = {ROWS / 2, COLUMNS};
-  DLManagedTensorVersioned *dst[2];
-  const DLManagedTensorVersioned *src[2];
-  for (int i = 0; i < 2; ++i) {
-    src[i] = tensor_of(c->src, c->src->first + i * NBYTES / 2, half, dense);
-    dst[i] = tensor_of(c->dst, c->dst->second + i * NBYTES / 2, half, dense);
-  }
-  return dlrs_copy_batch(2, src, dst, &c->options, NULL, ERR);
-}
-
 /* More pairs than the driver copies by one call: blocks of 16 bytes, whose halves are a pair each, or, of
  * each third one, every second byte; one half is two pairs. */
-static int32_t f_batch_many(call *c) {
+static int32_t f_batch(call *c) {
   enum { BLOCK = 16 };
   static int64_t half[2] = {1, BLOCK / 2}, quarter[2] = {1, BLOCK / 4}, apart[2] = {BLOCK, 2};
   DLManagedTensorVersioned *dst[PAIRS];
@@ -448,7 +437,6 @@ static const struct {
     {"copy, strided", f_copy_strided, ANYWHERE},
     {"copy_desc", f_copy_desc, ANYWHERE},
     {"copy_batch", f_batch, ANYWHERE},
-    {"copy_batch, many", f_batch_many, ANYWHERE},
     {"cast, same dtype", f_cast_same, ANYWHERE},
     {"cast", f_cast, HOSTS},
     {"fill", f_fill, HOSTS | FROM_CPU},

@@ -1,13 +1,10 @@
 /* Events recorded for a tensor (dlrs_ready_record), beside the matrix of order.c: the number of
- * driver calls, captures, threads, contexts, what the host reads, the end of the memory and of the
- * driver. ready cuda|rocm [ROW] */
+ * driver calls, captures, contexts, what the host reads, the end of the memory.
+ * ready cuda|rocm [ROW] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* of a backend's functions */
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gpu.h"
 
@@ -253,87 +250,6 @@ static void drained(void) {
   }
 }
 
-/* ---- Threads ------------------------------------------------------------------------------------*/
-
-enum { THREADS = 16 };
-static pthread_barrier_t gate;
-static DLManagedTensorVersioned *common;
-
-static void *together(void *argument) {
-  intptr_t wrong = 0, number = (intptr_t)argument;
-  DLManagedTensorVersioned *mine = NULL, *out = NULL;
-  void *stream = NULL;
-  wrong += dlrs_stream_create(DEV(0), &stream, NULL) != DLRS_OK;
-  wrong += dlrs_retain(common, &mine, NULL) != DLRS_OK;
-  pthread_barrier_wait(&gate);
-  for (int i = 0; i < 20; ++i) {
-    dlrs_copy_options options = gpu_options(NULL, stream, i % 2 ? DLRS_COPY_ASYNC : 0);
-    wrong += dlrs_ready_record(mine, stream, NULL) != DLRS_OK;
-    if (number % 2) wrong += dlrs_ready_wait(mine, DEV(0), stream, NULL) != DLRS_OK;
-    else wrong += dlrs_ready_sync(mine, NULL) != DLRS_OK;
-    wrong += dlrs_clone(mine, DEV(0), &options, &out, NULL) != DLRS_OK;
-    wrong += dlrs_stream_sync(DEV(0), stream, NULL) != DLRS_OK;
-    dlrs_release(out);
-  }
-  dlrs_release(mine);
-  wrong += dlrs_stream_destroy(DEV(0), stream, NULL) != DLRS_OK;
-  return (void *)wrong;
-}
-
-/* Concurrent first records create one event. */
-static void threads(void) {
-  pthread_t them[THREADS];
-  void *data = gpu_alloc(0, NBYTES);
-  for (int round = 0; round < 20; ++round) {
-    common = tensor_at(0, data);
-    pthread_barrier_init(&gate, NULL, THREADS);
-    for (intptr_t i = 0; i < THREADS; ++i) pthread_create(&them[i], NULL, together, (void *)i);
-    for (int i = 0; i < THREADS; ++i) {
-      void *wrong;
-      pthread_join(them[i], &wrong);
-      CHECK(wrong == NULL);
-    }
-    pthread_barrier_destroy(&gate);
-    if (G.standin) EQUAL(gpu_now().stats.events, 1);
-    WORKS(dlrs_ready_sync(common, ERR));
-    dlrs_release(common);
-    if (G.standin) EQUAL(gpu_now().stats.events, 0);
-  }
-}
-
-/* ---- The end ------------------------------------------------------------------------------------*/
-
-/* In a process forked later, and after the driver's end, the event is not used. */
-static void forked(void) {
-  int status;
-  void *stream = gpu_stream(0, 1), *data = gpu_alloc(0, NBYTES);
-  DLManagedTensorVersioned *it = tensor_at(0, data);
-  WORKS(dlrs_ready_record(it, stream, ERR));
-  fflush(stdout);
-  pid_t child = fork();
-  if (child == 0) {
-    long before = G.standin ? gpu_now().stats.calls : 0;
-    int bad = dlrs_ready_record(it, stream, ERR) != DLRS_FORKED;
-    bad |= (dlrs_ready_wait(it, DEV(0), stream, ERR) != DLRS_FORKED) << 1;
-    bad |= (dlrs_ready_sync(it, ERR) != DLRS_FORKED) << 2;
-    dlrs_release(it);
-    bad |= (G.standin && gpu_now().stats.calls != before) << 3;
-    _exit(bad);
-  }
-  waitpid(child, &status, 0);
-  EQUAL(status, 0);
-  WORKS(dlrs_ready_sync(it, ERR));
-  if (!G.standin) {
-    dlrs_release(it);
-    return;
-  }
-  G.ctl(STANDIN_EXITING, 1, 0, NULL);
-  FAILS(DLRS_SHUTDOWN, 4, dlrs_ready_record(it, stream, ERR));
-  FAILS(DLRS_SHUTDOWN, 4, dlrs_ready_sync(it, ERR));
-  dlrs_release(it);
-  G.ctl(STANDIN_EXITING, 0, 0, NULL);
-}
-
 /* ---- Number of driver calls -------------------------------------------------------------------*/
 
 static void cost(void) {
@@ -486,8 +402,6 @@ static const gpu_row rows[] = {
     {"managed", "memory that the CPU may use at any time", shares, STANDIN | ON_CUDA},
     {"managed_alone", "... or only while the device does nothing", shares_not, STANDIN | ON_CUDA},
     {"drained", "released when it is ready", drained, STANDIN},
-    {"threads", "many threads, one event", threads, 0},
-    {"forked", "after fork, and after the driver", forked, 0},
     {"cost", "calls of the driver", cost, STANDIN},
     {"plugged", "registered backends", plugged, 0},
 };

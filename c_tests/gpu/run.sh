@@ -56,9 +56,8 @@ compile() { # compile PROGRAM SOURCE...
         -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl
 }
 compile test_standin "$here/../standin/test_standin.c" || exit 1
-compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 compile catalogue_d "$here"/catalogue_*.c "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
-for name in faults threads order ready batch batch_faults; do
+for name in loading faults threads order ready batch batch_faults; do
     compile $name "$here/$name.c" "$here/gpu.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
 done
 for name in gpu ../harness ../inject; do ${CC:-gcc} -std=gnu11 -g -O1 -I "$include" -I "$here/.." -c "$here/$name.c" -o "$out/$(basename $name).o" || exit 1; done

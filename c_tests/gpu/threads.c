@@ -1,5 +1,5 @@
 /* Threads on a driver: the first use from many threads at once, copies on a stream per thread, one
- * thread that allocates and another that releases. threads cuda|rocm [ROUNDS] */
+ * thread that allocates and another that releases, records. threads cuda|rocm [ROUNDS] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -120,6 +120,42 @@ static void compile(void) {
   if (G.hip) EQUAL(G.calls("hiprtcCompileProgram"), 2);
 }
 
+/* Concurrent first records for one tensor create one event. */
+static DLManagedTensorVersioned *common;
+
+static void *record(void *argument) {
+  job *self = (job *)argument;
+  DLManagedTensorVersioned *mine = NULL, *out = NULL;
+  void *stream = NULL;
+  self->wrong += dlrs_stream_create(DEV(0), &stream, NULL) != DLRS_OK;
+  self->wrong += dlrs_retain(common, &mine, NULL) != DLRS_OK;
+  pthread_barrier_wait(&gate);
+  for (int i = 0; i < 20; ++i) {
+    dlrs_copy_options options = gpu_options(NULL, stream, i % 2 ? DLRS_COPY_ASYNC : 0);
+    self->wrong += dlrs_ready_record(mine, stream, NULL) != DLRS_OK;
+    self->wrong += (self->number % 2 ? dlrs_ready_wait(mine, DEV(0), stream, NULL) : dlrs_ready_sync(mine, NULL)) != DLRS_OK;
+    self->wrong += dlrs_clone(mine, DEV(0), &options, &out, NULL) != DLRS_OK;
+    self->wrong += dlrs_stream_sync(DEV(0), stream, NULL) != DLRS_OK;
+    dlrs_release(out);
+  }
+  dlrs_release(mine);
+  self->wrong += dlrs_stream_destroy(DEV(0), stream, NULL) != DLRS_OK;
+  return NULL;
+}
+
+static void one_event(void) {
+  int64_t n = 64;
+  DLTensor bare = gpu_tensor_at(0, gpu_alloc(0, 64), U8, 1, &n, NULL);
+  for (int round = 0; round < 20; ++round) {
+    WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &common, ERR));
+    all(record);
+    if (G.standin) EQUAL(gpu_now().stats.events, 1);
+    WORKS(dlrs_ready_sync(common, ERR));
+    dlrs_release(common);
+    if (G.standin) EQUAL(gpu_now().stats.events, 0);
+  }
+}
+
 /* A thread that waits for a hanging driver does not block other threads. */
 static void *waits(void *argument) {
   void *stream = argument;
@@ -161,6 +197,7 @@ static const gpu_row rows[] = {
     {"Z19", "the same, on one device", alone, STANDIN},
     {"Z15", "waiting holds nobody up", hang, STANDIN},
     {"Z19", "first strided copies by 16 threads", compile, STANDIN},
+    {"Z19", "records by 16 threads for one tensor", one_event, 0},
 };
 
 int main(int argc, char **argv) {

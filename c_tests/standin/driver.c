@@ -113,10 +113,6 @@ EXPORT hipError_t hipGetLastError(void) {
 #else
 OUTPUT(KEEPS, cuDeviceGetCount, (int *out), *out = (int)set.devices, OK)
 OUTPUT(KEEPS, cuDeviceGet, (CUdevice *out, int ordinal), is_device(ordinal) ? *out = ordinal, OK : E_DEVICE)
-OUTPUT(0, cuDeviceGetName, (char *out, int length, CUdevice device),
-       !is_device(device) ? E_DEVICE
-       : length <= 0      ? E_VALUE
-                          : (snprintf(out, (size_t)length, "stand-in, not hardware"), OK))
 OUTPUT(0, cuDeviceGetAttribute, (int *out, CUdevice_attribute which, CUdevice device),
        attribute(out, (int)which, device))
 /* ---- Contexts -------------------------------------------------------------------------------*/

@@ -259,7 +259,6 @@ static int free_run(const op *work) {
 }
 
 static int execute(stream *on, op *work) {
-  ++stats.executed;
   if (set.fault_after > 0 && --set.fault_after == 0) return (int)set.fault_code;
   switch (work->kind) {
   case COPY: return copy_run(&work->copy);

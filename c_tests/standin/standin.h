@@ -60,7 +60,6 @@ typedef struct standin_stats {
   long retains;                     /* of primary contexts */
   long streams, events, modules, graphs;
   long pending;                     /* operations not yet executed */
-  long executed;
   long calls;                       /* of driver functions */
   long injected;                    /* of those, made to fail or to write garbage */
   long depth;                       /* CUDA: contexts on this thread's stack */

@@ -54,6 +54,20 @@ static standin_stats_t now(void) {
 }
 
 static unsigned char *bytes(CUdeviceptr address) { return bytes_of((void *)(uintptr_t)address); }
+#define P(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
+
+/* What cases use; the end of the context frees it. */
+static CUdeviceptr room(size_t nbytes) {
+  CUdeviceptr it = 0;
+  EQUAL(cuMemAlloc_v2(&it, nbytes), 0);
+  return it;
+}
+static CUstream stream_new(int nonblocking) {
+  CUstream it = NULL;
+  EQUAL(cuStreamCreate(&it, (unsigned)nonblocking), 0);
+  return it;
+}
+
 static sigjmp_buf landing;
 static void fell(int number) {
   (void)number;
@@ -61,8 +75,7 @@ static void fell(int number) {
 }
 
 static void memory(void) {
-  CUdeviceptr a;
-  EQUAL(cuMemAlloc_v2(&a, 1000), 0);
+  CUdeviceptr a = room(1000);
   EQUAL(a % 256, 0);
   signal(SIGSEGV, fell);
   if (sigsetjmp(landing, 1) == 0) {
@@ -100,20 +113,16 @@ static void memory(void) {
 
 /* Nothing runs before a wait; events order streams; a missing wait shows. */
 static void deferred(long seed) {
-  CUdeviceptr a, b;
-  CUstream first, second;
+  CUdeviceptr a = room(64), b = room(64);
+  CUstream first = stream_new(1), second = stream_new(1);
   CUevent event;
   void *pinned;
   ctl(STANDIN_SEED, seed, 0, NULL);
-  EQUAL(cuMemAlloc_v2(&a, 64), 0);
-  EQUAL(cuMemAlloc_v2(&b, 64), 0);
   EQUAL(cuMemHostAlloc(&pinned, 64, 0), 0);
-  EQUAL(cuStreamCreate(&first, 1), 0);
-  EQUAL(cuStreamCreate(&second, 1), 0);
   EQUAL(cuEventCreate(&event, 2), 0);
   memset(pinned, 3, 64);
   memset(bytes(a), 0, 64);
-  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)pinned, 64, first), 0);
+  EQUAL(cuMemcpyAsync(a, P(pinned), 64, first), 0);
   EQUAL(bytes(a)[0], 0);
   EQUAL(cuEventRecord(event, first), 0);
   EQUAL(cuStreamWaitEvent(second, event, 0), 0);
@@ -126,86 +135,70 @@ static void deferred(long seed) {
   EQUAL(cuMemcpyAsync(a, b, 65, first), 1);
   EQUAL(cuStreamDestroy_v2(first), 0);
   EQUAL(cuStreamSynchronize(first), 400);
-  EQUAL(cuStreamDestroy_v2(second), 0);
   EQUAL(cuEventDestroy_v2(event), 0);
-  EQUAL(cuMemFree_v2(a), 0);
-  EQUAL(cuMemFree_v2(b), 0);
-  EQUAL(cuMemFreeHost(pinned), 0);
   EQUAL(now().pending, 0);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
 }
 
 /* The legacy stream waits for blocking streams, not for others. */
 static void legacy(void) {
-  CUdeviceptr a;
-  CUstream blocking, other;
-  EQUAL(cuMemAlloc_v2(&a, 4), 0);
-  EQUAL(cuStreamCreate(&blocking, 0), 0);
-  EQUAL(cuStreamCreate(&other, 1), 0);
-  static unsigned char one = 1, two = 2, three = 3;
-  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)&one, 1, blocking), 0);
-  EQUAL(cuMemcpyAsync(a + 1, (CUdeviceptr)(uintptr_t)&two, 1, other), 0);
-  EQUAL(cuMemcpyAsync(a + 2, (CUdeviceptr)(uintptr_t)&three, 1, NULL), 0);
+  static unsigned char numbers[] = {1, 2, 3};
+  CUdeviceptr a = room(4);
+  CUstream streams[] = {stream_new(0), stream_new(1), NULL};
+  for (int i = 0; i < 3; ++i) EQUAL(cuMemcpyAsync(a + i, P(&numbers[i]), 1, streams[i]), 0);
   bytes(a)[1] = 0;
   EQUAL(cuStreamSynchronize(NULL), 0);
   EQUAL(bytes(a)[0], 1);
   EQUAL(bytes(a)[1], 0);
   EQUAL(bytes(a)[2], 3);
-  EQUAL(cuStreamSynchronize(other), 0);
-  EQUAL(cuStreamDestroy_v2(blocking), 0);
-  EQUAL(cuStreamDestroy_v2(other), 0);
-  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(cuStreamSynchronize(streams[1]), 0);
 }
 
 static void early_free(void) {
-  CUdeviceptr a;
-  CUstream stream;
-  long before = now().violations;
-  EQUAL(cuStreamCreate(&stream, 1), 0);
-  EQUAL(cuMemAllocAsync(&a, 16, stream), 0);
   static char host[16];
-  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  CUdeviceptr a;
+  CUstream stream = stream_new(1);
+  long before = now().violations, blocks = now().device_blocks;
+  EQUAL(cuMemAllocAsync(&a, 16, stream), 0);
+  EQUAL(cuMemcpyAsync(a, P(host), 16, stream), 0);
   EQUAL(cuMemFreeAsync(a, stream), 0);
   EQUAL(cuMemFreeAsync(a, stream), 1);
   EQUAL(now().violations, before + 1);
   EQUAL(cuStreamSynchronize(stream), 0);
-  EQUAL(now().device_blocks, 0);
+  EQUAL(now().device_blocks, blocks);
   ctl(STANDIN_FREE_WAITS, 0, 0, NULL);
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
-  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  a = room(16);
+  EQUAL(cuMemcpyAsync(a, P(host), 16, stream), 0);
   EQUAL(cuMemFree_v2(a), 0);
   EQUAL(now().violations, before + 2);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
-  EQUAL(cuStreamDestroy_v2(stream), 0);
 }
 
 /* Memory of another device's pool is valid only in a call that names both devices; no kernel and no
  * fill accesses another device or context. */
 static void devices(CUcontext first) {
+  static char host[16];
   CUcontext second, own, popped;
-  CUdeviceptr here, plain, pool, mine, seen;
-  CUstream stream;
+  CUdeviceptr here = room(16), pool, mine, seen;
   CUevent event;
   long before = now().violations;
-  EQUAL(cuMemAlloc_v2(&here, 16), 0);
   EQUAL(cuDevicePrimaryCtxRetain(&second, 1), 0);
   EQUAL(cuCtxPushCurrent_v2(second), 0);
-  EQUAL(cuStreamCreate(&stream, 1), 0);
-  EQUAL(cuMemAlloc_v2(&plain, 16), 0);
+  CUstream stream = stream_new(1);
+  CUdeviceptr plain = room(16);
   EQUAL(cuMemAllocAsync(&pool, 16, stream), 0);
   EQUAL(cuStreamSynchronize(stream), 0);
   EQUAL(cuEventCreate(&event, 2), 0);
   EQUAL(cuCtxPopCurrent_v2(&popped), 0);
   EQUAL(cuMemcpyAsync(here, plain, 16, NULL), 0);
   EQUAL(cuMemcpyAsync(here, pool, 16, NULL), 1);
-  static char host[16];
-  EQUAL(cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, pool, 16, NULL), 1);
-  EQUAL(cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, pool, 16, stream), 0); /* its own device's */
+  EQUAL(cuMemcpyAsync(P(host), pool, 16, NULL), 1);
+  EQUAL(cuMemcpyAsync(P(host), pool, 16, stream), 0); /* its own device's */
   EQUAL(cuMemcpyPeerAsync(here, first, pool, second, 16, NULL), 0);
   EQUAL(now().violations, before);
   EQUAL(cuMemcpyPeerAsync(here, second, pool, second, 16, NULL), 1);
   EQUAL(now().violations, ++before);
-  EQUAL(cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)host, first, pool, second, 16, NULL), 1);
+  EQUAL(cuMemcpyPeerAsync(P(host), first, pool, second, 16, NULL), 1);
   EQUAL(cuMemsetD8Async(plain, 1, 16, NULL), 1);
   EQUAL(cuPointerGetAttribute(&seen, 3, here), 0);
   EQUAL(seen == here, 1);
@@ -213,15 +206,9 @@ static void devices(CUcontext first) {
   EQUAL(cuEventRecord(event, NULL), 400); /* another device's */
   EQUAL(cuEventDestroy_v2(event), 0);
   EQUAL(cuStreamSynchronize(NULL), 0);
-  EQUAL(cuCtxPushCurrent_v2(second), 0);
-  EQUAL(cuMemFreeAsync(pool, stream), 0);
-  EQUAL(cuStreamSynchronize(stream), 0);
-  EQUAL(cuMemFree_v2(plain), 0);
-  EQUAL(cuStreamDestroy_v2(stream), 0);
-  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
   EQUAL(cuDevicePrimaryCtxRelease_v2(1), 0);
   EQUAL(cuCtxCreate_v2(&own, 0, 0), 0);
-  EQUAL(cuMemAlloc_v2(&mine, 16), 0);
+  mine = room(16);
   EQUAL(cuEventCreate(&event, 2), 0);
   EQUAL(cuPointerGetAttribute(&seen, 3, here), 1);
   EQUAL(cuCtxPopCurrent_v2(&popped), 0);
@@ -232,7 +219,6 @@ static void devices(CUcontext first) {
   EQUAL(cuStreamSynchronize(NULL), 0);
   EQUAL(cuEventDestroy_v2(event), 0);
   EQUAL(cuCtxDestroy_v2(own), 0);
-  EQUAL(cuMemFree_v2(here), 0);
 }
 
 /* A fault of a kernel is permanent: the context and what was in it are made anew. */
@@ -294,10 +280,9 @@ static void kernels(void) {
              "add.s64 %%rd3,%%rd4,%%rd3;\nadd.s64 %%rd4,%%rd3,4;\n%s\nret;\n}\n", body);
     CUmodule module;
     CUfunction kernel;
-    CUdeviceptr a;
+    CUdeviceptr a = room(128);
     int bad = failed;
     long before = now().violations;
-    EQUAL(cuMemAlloc_v2(&a, 128), 0);
     EQUAL(cuMemHostRegister_v2(memory + 64, 128, 1), 0);
     argument[0] = a, argument[1] = (uint64_t)(uintptr_t)(memory + 64);
     EQUAL(cuModuleLoadData(&module, image), all[i].load);
@@ -310,12 +295,8 @@ static void kernels(void) {
     EQUAL(now().violations - before, all[i].said != NULL);
     if (all[i].said) EQUAL(strstr(violation(), all[i].said) != NULL, 1);
     if (failed > bad) printf("%s\n", all[i].body);
-    if (all[i].run != 0) {
-      again();
-      continue;
-    }
-    EQUAL(cuMemHostUnregister(memory + 64), 0);
-    EQUAL(cuMemFree_v2(a), 0);
+    if (all[i].run != 0) again();
+    else EQUAL(cuMemHostUnregister(memory + 64), 0);
   }
 }
 
@@ -350,45 +331,42 @@ static void greens(void) {
     EQUAL(now().violations, before + held);
     if (held) EQUAL(cuCtxPopCurrent_v2(&popped), 0);
   }
-  EQUAL(cuStreamDestroy_v2(stream), 0);
   EQUAL(cuGreenCtxDestroy(green), 0);
 }
 
 static void faults(CUcontext context) {
-  CUdeviceptr a;
-  CUstream stream;
   static char host[16];
+  CUdeviceptr a, b;
+  CUcontext popped;
+  long blocks = now().device_blocks;
   EQUAL(ctl(STANDIN_FAIL, 2, 999, NULL), 0);
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  a = room(16);
   EQUAL(cuMemFree_v2(a), 999); /* but it is freed */
-  EQUAL(now().device_blocks, 0);
+  EQUAL(now().device_blocks, blocks);
   EQUAL(now().injected, 1);
   EQUAL(ctl(STANDIN_FAIL_ALWAYS, 1, 2, "cuMemAlloc_v2"), 0);
   EQUAL(cuMemAlloc_v2(&a, 16), 2);
-  EQUAL(cuStreamCreate(&stream, 1), 0);
+  CUstream stream = stream_new(1);
   EQUAL(cuMemAlloc_v2(&a, 16), 2);
   ctl(STANDIN_GARBAGE, 1, 1, "cuMemAlloc_v2");
   a = 5;
   EQUAL(cuMemAlloc_v2(&a, 16), 0);
   EQUAL(a, 0);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  a = room(16);
   ctl(STANDIN_FAULT_AFTER, 1, 700, NULL);
-  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  EQUAL(cuMemcpyAsync(a, P(host), 16, stream), 0);
   EQUAL(cuStreamSynchronize(stream), 700);
-  CUdeviceptr b;
   EQUAL(cuMemAlloc_v2(&b, 16), 700);
   EQUAL(cuMemFree_v2(a), 700);
   EQUAL(cuStreamDestroy_v2(stream), 700);
-  CUcontext popped;
   EQUAL(cuCtxPopCurrent_v2(&popped), 0);
   EQUAL(popped == context, 1);
   EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
   EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
   EQUAL(cuCtxPushCurrent_v2(popped), 201); /* from before the recreation */
   EQUAL(cuCtxPushCurrent_v2(context), 0);
-  EQUAL(cuMemAlloc_v2(&a, 16), 0);
-  EQUAL(cuMemFree_v2(a), 0);
+  room(16);
 }
 
 static void forked(void) {

@@ -73,16 +73,11 @@ static void starting(void) {
   T(cuDeviceGet(&device, -1));
   T(cuDeviceGet(&device, 1000));
   T(cuDeviceGet(&device, 0));
-  T(cuDeviceGetAttribute(&value, 11, device));
-  V(value);
-  T(cuDeviceGetAttribute(&value, 41, device));
-  V(value);
-  T(cuDeviceGetAttribute(&value, 115, device));
-  V(value);
-  T(cuDeviceGetAttribute(&value, 1, device));
-  V(value);
-  T(cuDeviceGetAttribute(&value, 10, device));
-  V(value);
+  static const int attributes[] = {11, 41, 115, 1, 10};
+  for (int i = 0; i < 5; ++i) {
+    T(cuDeviceGetAttribute(&value, attributes[i], device));
+    V(value);
+  }
   T(cuDeviceGetAttribute(&value, 11, 1000));
   T(cuDeviceGetAttribute(NULL, 11, device));
   T(cuCtxGetCurrent(&got));
@@ -173,18 +168,9 @@ static void memory(void) {
   T(cuStreamSynchronize(NULL));
 }
 
-static CUDA_MEMCPY2D rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch,
-                          size_t width, size_t height) {
-  CUDA_MEMCPY2D copy;
-  memset(&copy, 0, sizeof copy);
-  copy.srcMemoryType = copy.dstMemoryType = 4;
-  copy.srcDevice = src;
-  copy.dstDevice = dst;
-  copy.srcPitch = src_pitch;
-  copy.dstPitch = dst_pitch;
-  copy.WidthInBytes = width;
-  copy.Height = height;
-  return copy;
+static CUDA_MEMCPY2D rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch, size_t width, size_t height) {
+  return (CUDA_MEMCPY2D){.srcMemoryType = 4, .dstMemoryType = 4, .srcDevice = src, .dstDevice = dst, .srcPitch = src_pitch,
+                         .dstPitch = dst_pitch, .WidthInBytes = width, .Height = height};
 }
 
 static void streams(void) {
@@ -218,7 +204,6 @@ static void streams(void) {
 }
 
 static void copies(void) {
-  CUDA_MEMCPY2D copy;
   memset(pinned, 5, 4096);
   T(cuMemcpyAsync(a, P(pinned), 4096, stream));
   T(cuMemcpyAsync(b, a, 4096, stream));
@@ -234,20 +219,11 @@ static void copies(void) {
   T(cuMemsetD8Async(a, 9, 0, stream));
   T(cuStreamSynchronize(stream));
   T(cuStreamQuery(stream));
-  copy = rows(b, 64, a, 128, 64, 10);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
-  copy = rows(b, 32, a, 128, 64, 10);
-  T(cuMemcpy2DAsync_v2(&copy, stream)); /* rows overlap */
-  copy = rows(b, 64, a, 128, 0, 10);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
-  copy = rows(b, 64, a, 128, 64, 0);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
-  copy = rows(b, (size_t)1 << 40, a, 128, 64, 2);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
-  copy = rows(P(pinned), 64, a, 128, 64, 10);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
-  copy = rows(P(pageable), 64, a, 128, 64, 10);
-  T(cuMemcpy2DAsync_v2(&copy, stream));
+  const CUDA_MEMCPY2D all[] = {
+      rows(b, 64, a, 128, 64, 10), rows(b, 32, a, 128, 64, 10), /* rows overlap */
+      rows(b, 64, a, 128, 0, 10),  rows(b, 64, a, 128, 64, 0),  rows(b, (size_t)1 << 40, a, 128, 64, 2),
+      rows(P(pinned), 64, a, 128, 64, 10), rows(P(pageable), 64, a, 128, 64, 10)};
+  for (int i = 0; i < 7; ++i) T(cuMemcpy2DAsync_v2(&all[i], stream));
   T(cuMemcpy2DAsync_v2(NULL, stream));
   T(cuMemcpyPeerAsync(a, context, b, context, 64, stream));
   T(cuStreamSynchronize(stream));

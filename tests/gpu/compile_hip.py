@@ -24,7 +24,7 @@ def compile_for(hiprtc, source, gpu, family):
         return buffer.raw[: size.value]
 
     program = ctypes.c_void_p()
-    # The first gives the GPU, which the library leaves to hiprtc; the others are the library's.
+    # The library's options.
     options = [f"--gpu-architecture={gpu}", "-std=c++17", f"-DDLRS_KERNELS={1 << family}"]
     options = [option.encode() for option in options]
     hiprtc.hiprtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, None, None)

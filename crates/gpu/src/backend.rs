@@ -5,7 +5,9 @@ use core::ptr::{NonNull, null_mut};
 
 use super::context::{is_handle, is_legacy};
 use super::gpu::Gpu;
+use super::memory::PORTABLE;
 use super::order::done;
+use super::place::Place;
 use super::vendor::{DISABLE_TIMING, Memory, Vendor, given};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::error::{Error, Result, Status::*};
@@ -57,10 +59,10 @@ impl Backend for Gpu {
     }
 
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
-        let here = &self.enter(device, stream)?;
+        let place = &Place { here: &self.enter(device, stream)?, stream, host: false };
         // SAFETY: both sides stay allocated until the stream has completed the copy; they share no
         // element.
-        unsafe { self.carry_out(transfer, here, stream, None) }
+        unsafe { self.carry_out(transfer, place, None) }
     }
 
     unsafe fn copy_after(
@@ -72,8 +74,8 @@ impl Backend for Gpu {
         // SAFETY: `own` and the order's are streams of their devices, the marks events; all sides
         // stay allocated until the stream has completed the copies.
         unsafe {
-            let here = self.enter_after(own, order)?;
-            self.carry_out_all(transfers, &here, own.1, order.waits)
+            let here = &self.enter_after(own, order)?;
+            self.carry_out_all(transfers, &Place { here, stream: own.1, host: false }, order.waits)
         }
     }
 
@@ -89,14 +91,18 @@ impl Backend for Gpu {
         };
         // Host memory of a driver's pool has no device: -1.
         let _here = self.0.enter((ordinal >= 0).then_some(ordinal), null_mut())?;
-        let (base, nbytes) = self.0.allocation(data);
+        let (mut base, mut nbytes) = (null_mut(), 0);
+        // SAFETY: valid output pointers.
+        let found = unsafe { self.0.address_range(&mut base, &mut nbytes, data.cast_mut()) };
+        let (base, nbytes) = found.map_or((null_mut(), 0), |()| (base, nbytes as u64));
         Ok(Pointer { device: self.device(memory, ordinal), base, nbytes })
     }
 
     unsafe fn host_register(&self, data: NonNull<c_void>, nbytes: u64) -> Result<()> {
         let _here = self.0.enter(None, null_mut())?;
+        let _relaxed = self.0.relaxed();
         // SAFETY: `nbytes` bytes at `data` stay allocated until they are unregistered.
-        unsafe { self.0.register(data, size(nbytes)?) }
+        unsafe { self.0.host_register(data.as_ptr(), size(nbytes)?, PORTABLE) }
     }
 
     unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {

@@ -140,6 +140,9 @@ enum Reach {
     Pageable,
 }
 
+/// The source's and the destination's.
+type Reaches = (Reach, Reach);
+
 /// Whether another strategy may succeed after this error.
 fn another_way(error: &Error) -> bool {
     let refused = error.driver_code() == INVALID_VALUE;
@@ -257,11 +260,11 @@ impl Gpu {
     pub(super) unsafe fn carry_out(
         &self,
         transfer: &Transfer,
-        here: &Current,
-        stream: Stream,
+        place: &Place,
         runs: Option<&mut Runs>,
     ) -> Result<()> {
         let Transfer { plan, src, dst, .. } = transfer;
+        let Place { here, stream, .. } = *place;
         let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
         let far = match reach {
             (Reach::Peer(ordinal), Reach::Direct) => Some(Far { ordinal, writes: false }),
@@ -279,12 +282,11 @@ impl Gpu {
         unsafe {
             let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) else {
                 return match far {
-                    Some(far) => self.strided_peers(plan, far, here, stream),
-                    None => self.strided(transfer, reach, here, stream),
+                    Some(far) => self.strided_peers(plan, far, place),
+                    None => self.strided(transfer, reach, place),
                 };
             };
             if let Some(far) = far {
-                let place = &Place { here, stream, host: false };
                 return self.0.peer(plan, far, place);
             }
             // Pageable memory may be used after the call; managed memory needs a location.
@@ -297,7 +299,7 @@ impl Gpu {
                 return Ok(());
             }
             if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {
-                match self.between(transfer, reach, here, stream) {
+                match self.between(transfer, reach, place) {
                     Err(error) if error.status() == DLRS_UNSUPPORTED => {}
                     done => return done,
                 }
@@ -313,7 +315,7 @@ impl Gpu {
                 _ => Reach::Pageable,
             };
             let reach = (host(src, reach.0), host(dst, reach.1));
-            match self.between(transfer, reach, here, stream) {
+            match self.between(transfer, reach, place) {
                 Err(other) if other.status() == DLRS_UNSUPPORTED => Err(error),
                 done => done,
             }
@@ -324,14 +326,7 @@ impl Gpu {
     ///
     /// # Safety
     /// As [`Gpu::carry_out`].
-    unsafe fn strided_peers(
-        &self,
-        plan: &Plan,
-        far: Far,
-        here: &Current,
-        stream: Stream,
-    ) -> Result<()> {
-        let place = &Place { here, stream, host: false };
+    unsafe fn strided_peers(&self, plan: &Plan, far: Far, place: &Place) -> Result<()> {
         // SAFETY: both sides stay allocated until the stream has completed the work; one is on the
         // device `far`, the other on the current one.
         unsafe {
@@ -347,7 +342,7 @@ impl Gpu {
 
     /// Whether a contiguous copy, or one of rows, is faster through pinned memory: with pageable
     /// memory it is synchronous anyway. Memory known to the driver was registered.
-    fn gains(&self, plan: &Plan, reach: (Reach, Reach), stream: Stream) -> Result<bool> {
+    fn gains(&self, plan: &Plan, reach: Reaches, stream: Stream) -> Result<bool> {
         let host = match reach {
             (Reach::Pageable, Reach::Direct) => plan.src,
             (Reach::Direct, Reach::Pageable) => plan.dst.cast_const(),
@@ -358,13 +353,7 @@ impl Gpu {
 
     /// # Safety
     /// As [`Gpu::carry_out`].
-    unsafe fn strided(
-        &self,
-        transfer: &Transfer,
-        reach: (Reach, Reach),
-        here: &Current,
-        stream: Stream,
-    ) -> Result<()> {
+    unsafe fn strided(&self, transfer: &Transfer, reach: Reaches, place: &Place) -> Result<()> {
         let Transfer { plan, src, dst, .. } = transfer;
         let src = self.reach_by_kernels(src, plan.src, reach.0)?;
         let dst = self.reach_by_kernels(dst, plan.dst, reach.1)?;
@@ -375,18 +364,18 @@ impl Gpu {
                 let device =
                     |side: &Side| self.memory(side.device.device_type) == Some(Memory::Device);
                 let host = !(device(&transfer.src) && device(&transfer.dst));
-                return self.0.on_device(plan, &Place { here, stream, host });
+                return self.0.on_device(plan, &Place { host, ..*place });
             }
             let large = plan.nbytes() >= STAGED_FROM as u64;
-            let staged = large && self.gains(plan, (src, dst), stream)?;
+            let staged = large && self.gains(plan, (src, dst), place.stream)?;
             let wide = |copy: &Pitched| copy.width >= ROWS_HOST && !staged;
             if let Some(copy) = rows(plan).filter(wide) {
-                match self.0.pitched(&copy, stream) {
+                match self.0.pitched(&copy, place.stream) {
                     Err(error) if another_way(&error) => {}
                     done => return done,
                 }
             }
-            self.between(transfer, (src, dst), here, stream)
+            self.between(transfer, (src, dst), place)
         }
     }
 
@@ -394,13 +383,8 @@ impl Gpu {
     ///
     /// # Safety
     /// As [`Gpu::carry_out`].
-    unsafe fn between(
-        &self,
-        Transfer { plan, parallel, .. }: &Transfer,
-        reach: (Reach, Reach),
-        here: &Current,
-        stream: Stream,
-    ) -> Result<()> {
+    unsafe fn between(&self, transfer: &Transfer, reach: Reaches, place: &Place) -> Result<()> {
+        let Transfer { plan, parallel, .. } = transfer;
         if !matches!(plan.item, Item::Bytes(_)) {
             return unsupported(Lack::COPIES);
         }
@@ -409,9 +393,9 @@ impl Gpu {
             (Reach::Direct, Reach::Pageable) => false,
             _ => return unsupported(Lack::COPIES),
         };
-        self.0.not_capturing(stream)?;
+        self.0.not_capturing(place.stream)?;
         // SAFETY: a simplified plan of bytes; `reach` tells which side is host memory, and the
         // other stays allocated until the stream has completed the work.
-        unsafe { self.0.through_host(here, plan, stream, up, parallel) }
+        unsafe { self.0.through_host(plan, place, up, parallel) }
     }
 }

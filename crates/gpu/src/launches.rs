@@ -170,10 +170,7 @@ impl Launches {
                 && (apart || other.dst == together)
         })?;
         let other = self.dim(at);
-        for i in (1..at).rev() {
-            let below = self.dim(i);
-            self.set(i + 1, below);
-        }
+        self.shift(1, at);
         self.set(0, if apart { other } else { row });
         self.set(1, if apart { row } else { other });
         Some(apart)
@@ -195,10 +192,7 @@ impl Launches {
             column.src = column.src.wrapping_neg();
             column.dst = column.dst.wrapping_neg();
         }
-        for i in (1..at).rev() {
-            let below = self.dim(i);
-            self.set(i + 1, below);
-        }
+        self.shift(1, at);
         self.set(1, column);
         true
     }
@@ -209,12 +203,17 @@ impl Launches {
         }
     }
 
-    /// Makes `dim` the innermost dimension.
-    fn lead(&mut self, dim: Dim) {
-        for i in (0..self.ndim).rev() {
+    /// Moves dimensions outwards by one.
+    fn shift(&mut self, from: usize, to: usize) {
+        for i in (from..to).rev() {
             let below = self.dim(i);
             self.set(i + 1, below);
         }
+    }
+
+    /// Makes `dim` the innermost dimension.
+    fn lead(&mut self, dim: Dim) {
+        self.shift(0, self.ndim);
         self.set(0, dim);
         self.ndim += 1;
     }

@@ -11,7 +11,7 @@ use super::{cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
 /// For allocated and for registered host memory.
-const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, hipHostRegisterPortable
+pub const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, hipHostRegisterPortable
 const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL, hipMemAttachGlobal
 const CONCURRENT_MANAGED: i32 = 89; // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
 /// Alignment of all memory from a driver.
@@ -180,16 +180,6 @@ impl Driver {
         }
     }
 
-    /// Start and size of the allocation at an address; NULL and 0 when not known.
-    pub fn allocation(&self, data: *const c_void) -> (Ptr, u64) {
-        let (mut base, mut nbytes) = (null_mut(), 0);
-        // SAFETY: valid output pointers.
-        match unsafe { self.address_range(&mut base, &mut nbytes, data.cast_mut()) } {
-            Ok(()) => (base, nbytes as u64),
-            Err(_) => (null_mut(), 0),
-        }
-    }
-
     /// Whether the CPU may access managed memory while the device works; false if the driver does
     /// not report it.
     pub fn shares_managed(&self, ordinal: i32) -> Result<bool> {
@@ -203,15 +193,5 @@ impl Driver {
             known.store(1 + i32::from(shares != 0), Relaxed);
         }
         Ok(known.load(Relaxed) > 1)
-    }
-
-    /// Registers host memory, for all devices.
-    ///
-    /// # Safety
-    /// It stays allocated until it is unregistered.
-    pub unsafe fn register(&self, data: NonNull<c_void>, nbytes: usize) -> Result<()> {
-        let _relaxed = self.relaxed();
-        // SAFETY: `nbytes` bytes at `data` stay allocated until they are unregistered.
-        unsafe { self.host_register(data.as_ptr(), nbytes, PORTABLE) }
     }
 }

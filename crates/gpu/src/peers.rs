@@ -1,8 +1,7 @@
 //! Two devices: strided copies between them, by a kernel on the current one and the driver's copy
 //! of compact memory on the other.
 
-use core::ffi::c_void;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
 use super::driver::Driver;
 use super::place::{Far, Place};
@@ -33,37 +32,19 @@ impl Driver {
             DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;
+        let (near, whole) = pieces::through(&order, memory.0.as_ptr().cast());
         // SAFETY: the memory holds the elements, and is freed after the stream's work, until which
         // both sides of the plan stay allocated.
         unsafe {
-            let done = self.by_way_of(memory.0, &order, far, place);
+            let done = if far.writes {
+                self.on_device(&near, place).and_then(|()| self.peer(&whole, far, place))
+            } else {
+                let (whole, mut near) = (pieces::reversed(&whole), pieces::reversed(&near));
+                near.simplify();
+                self.peer(&whole, far, place).and_then(|()| self.on_device(&near, place))
+            };
             let freed = self.free_scratch(memory, place.stream);
             done.and(freed)
-        }
-    }
-
-    /// # Safety
-    /// As [`Driver::on_device`]; the memory is the current device's, and holds the elements of
-    /// `order`, of [`towards`].
-    unsafe fn by_way_of(
-        &self,
-        memory: NonNull<c_void>,
-        order: &Plan,
-        far: Far,
-        place: &Place,
-    ) -> Result<()> {
-        let (near, whole) = pieces::through(order, memory.as_ptr().cast());
-        // SAFETY: the memory holds the elements of `order`; both sides of it stay allocated until
-        // the stream has completed the work.
-        unsafe {
-            if far.writes {
-                self.on_device(&near, place)?;
-                return self.peer(&whole, far, place);
-            }
-            let (whole, mut near) = (pieces::reversed(&whole), pieces::reversed(&near));
-            near.simplify();
-            self.peer(&whole, far, place)?;
-            self.on_device(&near, place)
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Several copies: contiguous ones by one call of the driver, where it has that.
 
-use super::context::{Current, is_legacy};
+use super::context::is_legacy;
 use super::driver::Driver;
 use super::gpu::Gpu;
+use super::place::Place;
 use super::structs::CopyAttributes;
 use super::vendor::Ptr;
 use crate::array::Array;
 use crate::error::{Result, Status::*};
 use crate::plan::Plan;
-use dlpack_device::backend::{Stream, Transfers};
+use dlpack_device::backend::Transfers;
 
 /// Contiguous copies for one call of the driver, which executes them in any order.
 pub struct Runs {
@@ -63,10 +64,10 @@ impl Gpu {
     pub(super) unsafe fn carry_out_all(
         &self,
         transfers: &mut dyn Transfers,
-        here: &Current,
-        stream: Stream,
+        place: &Place,
         waits: bool,
     ) -> Result<()> {
+        let stream = place.stream;
         let mut runs = Runs::new();
         let offered = transfers.left() > 0 && !is_legacy(stream) && self.0.copies_batches();
         let mut together = offered && (waits || !self.0.capturing(stream)?);
@@ -78,7 +79,7 @@ impl Gpu {
             let gathered = together.then_some(&mut runs);
             // SAFETY: both sides of the transfer stay allocated until `stream`, of the current
             // device, has completed it.
-            let done = unsafe { self.carry_out(transfers.current(), here, stream, gathered) };
+            let done = unsafe { self.carry_out(transfers.current(), place, gathered) };
             let mut more = done.is_ok() && transfers.go_to(at.wrapping_add(1));
             if !runs.nbytes.is_empty() && (!more || runs.nbytes.len() == RUNS_MOST) {
                 // SAFETY: all sides stay allocated until the stream has completed the work; no

@@ -323,12 +323,12 @@ impl Driver {
     /// other stays allocated until the stream has completed the work.
     pub(super) unsafe fn through_host(
         &self,
-        here: &Current,
         plan: &Plan,
-        stream: Ptr,
+        place: &Place,
         up: bool,
         parallel: &Parallel,
     ) -> Result<()> {
+        let Place { here, stream, .. } = *place;
         // In the order of the host's memory, which the CPU reads fastest, if the device can
         // transpose; else in the order of the device's memory.
         let turn = up && plan.ndim() > 0 && self.has_kernels(here, stream, plan);
