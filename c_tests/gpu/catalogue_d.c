@@ -560,7 +560,7 @@ static const gpu_row rows[] = {
 };
 
 int main(int argc, char **argv) {
-  gpu_open(argc, argv);
+  gpu_begin(argc, argv);
   if (argc > 3 && strcmp(argv[2], "--random") == 0) {
     random_copies(atoi(argv[3]));
     return gpu_end();

@@ -548,7 +548,7 @@ static void warm_row(void) {
 }
 
 int main(int argc, char **argv) {
-  gpu_open(argc, argv);
+  gpu_begin(argc, argv);
   if (argc > 2) step = atoi(argv[2]);
   printf("%d scenarios\n", SCENARIOS);
   for (int i = 0; i < SCENARIOS; ++i) {

@@ -56,32 +56,36 @@ static void *find(const char *name) {
   return function;
 }
 
-void gpu_open(int argc, char **argv) {
-  int is_cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, is_rocm = argc > 1 && strcmp(argv[1], "rocm") == 0;
+int gpu_open(const char *name) {
+  int is_cuda = strcmp(name, "cuda") == 0;
   char file[] = "libamdhip64.so.7";
   if (is_cuda) G.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  for (G.hip = is_rocm ? 7 : 0; G.hip > 4; --G.hip) {
+  for (G.hip = strcmp(name, "rocm") == 0 ? 7 : 0; G.hip > 4; --G.hip) {
     file[sizeof file - 2] = (char)('0' + G.hip);
     if ((G.library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) != NULL) break;
   }
-  if (G.library == NULL) {
-    printf("usage: %s cuda|rocm [ROW]: and its driver must be found\n", argv[0]);
-    exit(2);
-  }
-  G.name = argv[1];
+  if (G.library == NULL) return 0;
+  G.name = name;
   G.type = is_cuda ? kDLCUDA : kDLROCM;
   G.pinned = is_cuda ? kDLCUDAHost : kDLROCMHost;
   G.managed = is_cuda ? kDLCUDAManaged : 0;
   G.standin = dlsym(G.library, "standin_ctl") != NULL;
 #define FIND(name, cuda, hip, arguments) *(void **)&d_##name = find(is_cuda ? cuda : hip);
   FUNCTIONS(FIND)
-  if (!G.standin) return;
+  if (!G.standin) return 1;
   *(void **)&G.ctl = find("standin_ctl");
   *(void **)&G.stats = find("standin_stats");
   *(void **)&G.calls = find("standin_count");
   *(void **)&G.violation = find("standin_violation");
   *(void **)&G.bytes = find("standin_bytes");
   *(void **)&G.log = find("standin_log");
+  return 1;
+}
+
+void gpu_begin(int argc, char **argv) {
+  if (argc > 1 && gpu_open(argv[1])) return;
+  printf("usage: %s cuda|rocm [ROW]: and its driver must be found\n", argv[0]);
+  exit(2);
 }
 
 /* The library reads the number of processors through this function. The number is high, so that
@@ -487,7 +491,7 @@ int gpu_end(void) {
 }
 
 int gpu_main(int argc, char **argv, const gpu_row *rows, size_t n) {
-  gpu_open(argc, argv);
+  gpu_begin(argc, argv);
   gpu_run_all(rows, n, argc > 2 ? argv[2] : NULL, 0);
   return gpu_end();
 }

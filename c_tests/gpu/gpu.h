@@ -24,8 +24,10 @@ typedef struct gpu_driver {
 } gpu_driver;
 extern gpu_driver G;
 
-/* Loads the driver that the library would find, "cuda" or "rocm", or ends the program. Starts nothing. */
-void gpu_open(int argc, char **argv);
+/* Loads the driver that the library would find, "cuda" or "rocm"; returns whether there is one. Starts nothing. */
+int gpu_open(const char *name);
+/* The same of a program's first argument; else the program ends. */
+void gpu_begin(int argc, char **argv);
 
 #define DEV(i) t_device(G.type, (i))
 /* Functions that both vendors have, by name. */

@@ -674,7 +674,7 @@ static const gpu_row others[] = {
 
 int main(int argc, char **argv) {
   const char *id = argc > 2 ? argv[2] : NULL;
-  gpu_open(argc, argv);
+  gpu_begin(argc, argv);
   for (function = 0; function < FUNCTIONS; ++function) {
     gpu_run_all(&(gpu_row){functions[function].name, "order", matrix, STANDIN}, 1, id, 0);
   }

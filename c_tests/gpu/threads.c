@@ -201,7 +201,7 @@ static const gpu_row rows[] = {
 };
 
 int main(int argc, char **argv) {
-  gpu_open(argc, argv);
+  gpu_begin(argc, argv);
   if (argc > 2) rounds = atoi(argv[2]);
   gpu_run_all(rows, sizeof rows / sizeof *rows, NULL, 0);
   return gpu_end();
