@@ -47,7 +47,7 @@ FIRST = ("catalogue", "test_validate", "test_view", "test_names", "test_share")
 LEFT_OUT = {"test_engine"}
 # Of tests/engine, those that detect most; then all of it. (Its tests of "large" copies take
 # longest.)
-ENGINE_FIRST = ("random_bytes", "random_bits", "groups", "parallel")
+ENGINE_FIRST = ("random_bytes", "random_bits", "differential", "parallel")
 RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
 # Without link-time optimization the prebuilt `core` names what only unwinding would call.

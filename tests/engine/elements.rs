@@ -16,7 +16,7 @@ use dlpack_rs::cpu::{Parallel, set_thresholds};
 use dlpack_rs::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, EXTENTS, Guarded, Random, Run, memory, strides, woven};
-use crate::{NEVER, SERIAL, each_level, ways};
+use crate::{NEVER, SERIAL, each_level};
 
 /// The function that writes the elements of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -261,30 +261,6 @@ fn differential() {
             (next, made) = (random.next(), made + 1);
         }
         println!("{level:?}: {made} cases");
-    });
-}
-
-/// Interleaved rows of bytes and of larger elements, for each number of rows that leaves another
-/// part of a window for the last one.
-#[test]
-fn interleaved() {
-    let memory = memory();
-    let rows = [(5, 2, 5), (4, 2, 7), (3, 3, 4), (2, 5, 2), (7, 3, 7), (3, 7, 3), (8, 9, 8)];
-    ways(&[NEVER], |what| {
-        let mut random = Random(0x1e7e_71ea_0000_0043);
-        for (columns, column, row) in rows {
-            for size in [1, 2, 3, 4, 8] {
-                for more in 0..16 {
-                    let n = 2048 / columns + 1 + more;
-                    let dims = [
-                        Dim { n, src: columns * size, dst: row * size },
-                        Dim { n: columns, src: size, dst: column * size },
-                    ];
-                    let case = Case { item: Item::Bytes(size as usize), dims: dims.into() };
-                    case.check(&memory, &mut random, &SERIAL, what);
-                }
-            }
-        }
     });
 }
 

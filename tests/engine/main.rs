@@ -115,58 +115,6 @@ fn random_bits() {
     });
 }
 
-/// Groups of a few bytes in any order, some of them twice or not at all, adjacent in the
-/// destination or with gaps: windows of 16 to 128 bytes, with positive, negative and zero strides,
-/// and sides that end at a guard page.
-#[test]
-fn groups() {
-    let memory = memory();
-    everywhere(|what| {
-        let mut random = Random(0x0c0f_fee0_0000_2468);
-        for i in 0..320 {
-            let size = random.one_of(&[1, 1, 1, 2, 3, 4, 4, 5, 7, 8, 12, 16, 20, 32]);
-            let gap = |random: &mut Random| i / 4 % 2 * random.one_of(&[0, 1, size, 2 * size + 1]);
-            let mut dims = Vec::new();
-            let mut bytes = size;
-            for _ in 0..i % 4 {
-                let n = random.one_of(&[2, 2, 3, 3, 4, 5]);
-                let src =
-                    random.one_of(&[0, 1, size, -size, 2 * size, 3 * size, -3 * size, 16, 900]);
-                if n * bytes <= 160 {
-                    let dst = bytes + gap(&mut random);
-                    dims.push(Dim { n, src, dst });
-                    bytes = n * dst;
-                }
-            }
-            let n = random.one_of(&[1, 2, 3, 20, 85, 129, 400, 1400]);
-            let by =
-                random.one_of(&[0, 1, 2, size, bytes, -bytes, bytes + 3, -bytes - 7, 40, -100]);
-            bytes += gap(&mut random);
-            dims.push(Dim { n, src: by, dst: bytes });
-            let apart = n * bytes + random.one_of(&[0, 0, 1, 70]);
-            dims.push(Dim { n: 3, src: random.one_of(&[0, 5, n * by]), dst: apart });
-            dims.reverse();
-            let case = Case { item: Item::Bytes(size as usize), dims };
-            case.check(&memory, &mut random, &SERIAL, what);
-        }
-    });
-}
-
-/// Interleaved rows of a destination, as many bytes apart as if they were adjacent, are not a run.
-#[test]
-fn interleaved_rows() {
-    let memory = memory();
-    ways(&[0], |what| {
-        let mut random = Random(0x736c_6162_7300_0003);
-        let dims = vec![
-            Dim { n: 1200, src: 16, dst: 96 },
-            Dim { n: 2, src: 1200 * 16, dst: 48 },
-            Dim { n: 3, src: 2 * 1200 * 16, dst: 32 },
-        ];
-        Case { item: Item::Bytes(16), dims }.check(&memory, &mut random, &SERIAL, what);
-    });
-}
-
 #[test]
 fn large_elements() {
     let memory = memory();

@@ -19,7 +19,7 @@ impl Random {
         low + self.below((high - low + 1) as u64) as i64
     }
 
-    pub fn many(&mut self, count: usize, low: i64, high: i64) -> Vec<i64> {
+    pub fn many(&mut self, count: usize, low: i64, high: i64) -> std::vec::Vec<i64> {
         (0..count).map(|_| self.within(low, high)).collect()
     }
 

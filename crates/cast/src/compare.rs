@@ -28,10 +28,10 @@ struct Both {
 }
 
 impl Both {
-    /// For a pair that was checked and has elements. Elements that both tensors repeat are compared
-    /// once.
+    /// For a pair that was checked and has elements. Of dimensions with such strides in the two,
+    /// where 0 repeats elements, these are compared `once`.
     #[inline(never)]
-    fn new(tensors: &Pair, equality: Equality, repeats: Repeats) -> Result<Both> {
+    fn new(tensors: &Pair, equality: Equality, once: fn(i64, i64) -> bool) -> Result<Both> {
         let Pair { src: a, dst: b, args: [first, second] } = tensors;
         let [mut from_a, mut from_b] = [Part::of(a).of(*first)?, Part::of(b).of(*second)?];
         let kind = from_a.kind;
@@ -40,12 +40,7 @@ impl Both {
         let strides = from_a.strides.iter().zip(from_b.strides.iter());
         let mut one_sided = false;
         for (&extent, (&a, &b)) in a.shape().iter().zip(strides) {
-            let once = match repeats {
-                Repeats::Both => a == 0 && b == 0,
-                Repeats::First => a == 0,
-                Repeats::Second => b == 0,
-            };
-            shape.push(if once { 1 } else { extent });
+            shape.push(if once(a, b) { 1 } else { extent });
             one_sided |= (a == 0) != (b == 0);
         }
         for part in [&mut from_a, &mut from_b] {
@@ -102,14 +97,6 @@ impl Both {
     }
 }
 
-/// Which dimensions are compared once, because their elements are repeated (stride 0).
-#[derive(Clone, Copy)]
-enum Repeats {
-    Both,
-    First,
-    Second,
-}
-
 /// The numbers of two tiles, in pairs.
 fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8])> + 'a {
     a.as_chunks().0.iter().copied().zip(b.as_chunks().0.iter().copied())
@@ -137,8 +124,8 @@ pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
     pair.host_access(&Streams::NONE)?;
     // A repeated element equals all its partners if it equals one of them, and this one equals all
     // the others: so the repeats of each tensor are compared once, in turn, instead of every pair.
-    let first = Both::new(pair, equality, Repeats::First)?;
-    let second = Both::new(pair, equality, Repeats::Second)?;
+    let first = Both::new(pair, equality, |a, _| a == 0)?;
+    let second = Both::new(pair, equality, |_, b| b == 0)?;
     // SAFETY: both tensors are live, and both were read.
     unsafe { Ok(first.equal() && (!first.one_sided || second.equal())) }
 }
@@ -155,7 +142,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
         return Ok(0.0);
     }
     pair.host_access(&Streams::NONE)?;
-    let both = Both::new(pair, Equality::Values, Repeats::Both)?;
+    let both = Both::new(pair, Equality::Values, |a, b| a == 0 && b == 0)?;
     let mut largest = 0.0f64;
     // SAFETY: both tensors are live, and both were read.
     unsafe {

@@ -5,28 +5,13 @@ use std::vec::Vec;
 use crate::portable::Emulated;
 use crate::vector::Vector;
 
+#[path = "../../../tests/lib/random.rs"]
+mod random;
+use random::Random;
+
 /// Bytes aligned to 64.
 #[repr(align(64))]
 struct Bytes([u8; 1024]);
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.next() as usize % n
-    }
-
-    fn bytes(&mut self) -> Bytes {
-        Bytes(core::array::from_fn(|_| self.next() as u8))
-    }
-}
 
 /// The stored bytes; checks that no others are written.
 unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
@@ -44,10 +29,11 @@ unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
 
 /// Calls each method of `V` with random bytes, and `done` with its name and result.
 unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)) {
-    let mut random = Random(seed | 1);
-    let from = random.bytes();
+    let mut random = Random(seed);
+    let mut from = Bytes([0; 1024]);
+    random.fill(&mut from.0);
     let place = |random: &mut Random, n: usize| {
-        let at = random.below(1024 - n + 1);
+        let at = random.within(0, 1024 - n as i64) as usize;
         from.0[at..at + n].as_ptr()
     };
     // SAFETY: every buffer has room for what is read; the processor has the instructions of `V`.
@@ -58,12 +44,12 @@ unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)
         let mut index = [0x80; 64];
         for one in &mut index {
             if random.below(4) > 0 {
-                *one = random.below(V::WINDOW) as u8;
+                *one = random.below(V::WINDOW as u64) as u8;
             }
         }
         done("permute", bytes(a.permute(V::load(index.as_ptr())), false));
         done("over", bytes(a.over(b, V::load(index.as_ptr())), false));
-        index.iter_mut().for_each(|one| *one = random.below(2 * V::WINDOW) as u8);
+        index.iter_mut().for_each(|one| *one = random.below(2 * V::WINDOW as u64) as u8);
         done("permute2", bytes(a.permute2(b, V::load(index.as_ptr())), false));
         let mut both = |name, [low, high]: [V; 2]| {
             done(name, bytes(low, false));
@@ -73,21 +59,21 @@ unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)
         both("zip 2", a.zip::<2>(b));
         both("zip 4", a.zip::<4>(b));
         both("zip 8", a.zip::<8>(b));
-        let shift = random.below(64);
+        let shift = random.below(64) as usize;
         done("up", bytes(a.up(shift), false));
         done("down", bytes(a.down(shift), false));
         done("mixed", bytes(a.mixed(b, V::load(place(&mut random, 64))), false));
-        let (mut windows, apart) = ([0xa5; 160], random.below(V::WINDOW + 16));
+        let (mut windows, apart) = ([0xa5; 160], random.below(V::WINDOW as u64 + 16) as usize);
         a.store_windows(windows.as_mut_ptr(), apart);
         done("store_windows", windows.into());
         // Rows in any order, which may overlap.
         let middle = from.0.as_ptr().add(500);
-        let rows = [0; 8].map(|_: isize| random.below(900) as isize - 450);
-        let apart = 1 + random.below(2);
+        let rows = [0; 8].map(|_: isize| random.within(-450, 449) as isize);
+        let apart = 1 + random.below(2) as usize;
         done("load_lanes", bytes(V::load_lanes(middle, rows.as_ptr(), apart), false));
         let square = V::load_square(middle, rows.as_ptr(), apart);
         square[..V::BYTES / 16].iter().for_each(|&one| done("load_square", bytes(one, false)));
-        let offsets = [0; 4].map(|_: isize| random.below(900) as isize - 450);
+        let offsets = [0; 4].map(|_: isize| random.within(-450, 449) as isize);
         done("load_windows", bytes(V::load_windows(middle, offsets.as_ptr()), false));
         V::prefetch(core::ptr::null());
         V::prefetch_near(core::ptr::null());
