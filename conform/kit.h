@@ -49,8 +49,8 @@ int32_t kit_note(kit *k, const char *what);
 /* ---- elements -------------------------------------------------------------------------------*/
 
 extern const double KIT_TWELVE[12]; /* 0 to 11 */
-#define KIT_DTYPES 14
-extern const DLDataType KIT_STANDARD[KIT_DTYPES]; /* those of the array API standard */
+/* Judges each dtype of the array API standard; a note where one is refused. */
+int32_t kit_of_each_dtype(kit *k, int32_t (*judge)(kit *k, DLDataType dtype));
 
 DLDataType kit_dtype(int code, int bits, int lanes);
 /* Fails unless the tensor has that shape and the elements, in row-major order. */

@@ -3,10 +3,10 @@
 import gc
 
 from ._model import Noted, Unfreed, check, must, said
+from ._numbers import VALUES
 from ._taking import freed_once, refused, right_or_refused, take, taken, took
 from ._tensors import Handmade
 
-VALUES = [float(i) for i in range(12)]
 ROWS = [VALUES[at:at + 4] for at in (0, 4, 8)]
 THREE = [1.0, 2.0, 3.0]
 
