@@ -180,7 +180,10 @@ class Tensor:
         return CPU
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self.lend(stream, max_version, dl_device, copy).capsule
+        lent = self.lend(stream, max_version, dl_device, copy)
+        capsule = lent.capsule  # a reference that another thread's sweep sees
+        self.sweep(lent)
+        return capsule
 
     def lend(self, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None:
@@ -195,7 +198,6 @@ class Tensor:
                         flags=READ_ONLY * one.readonly | IS_COPIED * bool(copy))
         lent = Lent(kinds[not versioned], (one._memory, kinds))
         lent.new_capsule(VERSIONED if versioned else LEGACY)
-        self.sweep(lent)
         return lent
 
     @classmethod

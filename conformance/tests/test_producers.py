@@ -256,6 +256,7 @@ def frees_used(tensor, keywords):
     lent = Tensor.lend(tensor, **keywords)
     capsule = abi.new_capsule(lent.address, abi.capsule_name(lent.capsule))
     lent.capsule = None
+    Tensor.sweep(lent)
     ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), _frees_always)
     return capsule
 
@@ -388,3 +389,14 @@ def test_an_empty_tensor_whose_data_is_1_is_not_misnamed():
 
     verdict = conform.judge_forked(Legacy(sentinel), conform.CHECKS["P43"])
     assert verdict.outcome == "fail" and "struct of" not in verdict.text, verdict
+
+
+def test_what_is_lent_is_not_swept_by_another_thread():
+    class Swept(Tensor):
+        @classmethod
+        def sweep(cls, *lent):
+            super().sweep(*lent)
+            super().sweep()  # as another thread may, at once
+
+    capsule = Swept().__dlpack__(max_version=(1, 3))
+    assert any(lent.capsule is capsule for lent in Tensor._lent)
