@@ -75,8 +75,10 @@ HAND(C29, kit_shift(h, 4); t->data = h->start + 4, right_twelve(k, h))
 HAND(C30, kit_shift(h, 1); t->data = h->start + 1, right_twelve(k, h))
 
 static int32_t numbers(kit *k, DLDataType dtype) {
-  static const double three[3] = {1, 2, 3};
   const int64_t shape[1] = {3};
+  double three[3] = {1, 2, 3};
+  if (dtype.code == kDLInt) three[0] = -1; /* which no unsigned dtype has, and the reverse */
+  if (dtype.code == kDLUInt) three[0] = (double)((uint64_t)1 << (dtype.bits - 1));
   return right(k, kit_hand_of(dtype, 1, shape, three, 3), three);
 }
 

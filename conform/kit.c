@@ -51,7 +51,7 @@ DLDataType kit_dtype(int code, int bits, int lanes) {
 static size_t encode(DLDataType dtype, double value, unsigned char *out) {
   double parts[2] = {value, 0};
   float halves[2] = {(float)value, 0};
-  int64_t integer = (int64_t)value;
+  int64_t integer = value < 9e18 ? (int64_t)value : INT64_MIN; /* 2^63 */
   memset(out, 0, 16);
   if (dtype.lanes != 1) return 0;
   if (dtype.code == kDLInt || dtype.code == kDLUInt || dtype.code == kDLBool) {
@@ -60,7 +60,9 @@ static size_t encode(DLDataType dtype, double value, unsigned char *out) {
     int32_t i32 = (int32_t)integer;
     const void *from = dtype.bits == 8 ? (void *)&i8 : dtype.bits == 16 ? (void *)&i16
                        : dtype.bits == 32 ? (void *)&i32 : (void *)&integer;
-    memcpy(out, from, dtype.bits / 8);
+    double most = (double)((uint64_t)1 << (dtype.bits - 1));
+    if (dtype.code == kDLUInt ? value >= 0 : value < most) /* else no element has these bytes */
+      memcpy(out, from, dtype.bits / 8);
   } else if (dtype.code == kDLFloat && dtype.bits == 16) {
     uint16_t half = 0; /* of an integer below 2048 */
     int exponent = 0;
@@ -253,7 +255,7 @@ static int needs_versioned(const hand *h) {
   return h->versioned.flags != 0 || version->major != 1 || version->minor != 3;
 }
 
-int32_t kit_can_consume(kit *k, const hand *h) {
+static int32_t can_consume(kit *k, const hand *h) {
   const dlrs_conform_subject *s = &k->subject;
   if (s->drop == NULL) return kit_skip(k, "needs drop");
   if (h->is_legacy) return s->consume_legacy == NULL ? kit_skip(k, "needs consume_legacy") : 0;
@@ -265,7 +267,7 @@ int32_t kit_can_consume(kit *k, const hand *h) {
 int32_t kit_take(kit *k, hand *h, void **tensor) {
   int32_t status;
   *tensor = NULL;
-  TRY(kit_can_consume(k, h));
+  TRY(can_consume(k, h));
   h->legacy.dl_tensor = h->versioned.dl_tensor;
   h->legacy.manager_ctx = h->versioned.manager_ctx;
   h->legacy.deleter = h->versioned.deleter == NULL ? NULL : delete_legacy;

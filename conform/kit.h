@@ -101,7 +101,6 @@ int kit_unchanged(const hand *h);
 
 /* Skips the rule if the library cannot produce tensors. */
 int32_t kit_can_produce(kit *k);
-int32_t kit_can_consume(kit *k, const hand *h);
 
 /* Takes a tensor made by hand: *tensor is NULL if it was rejected. */
 int32_t kit_take(kit *k, hand *h, void **tensor);

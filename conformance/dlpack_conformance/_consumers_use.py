@@ -210,10 +210,3 @@ def _(library):
         producer = Handmade(keywords=known)
         result = took(library, producer, tried(library.take_copy))
         must(library.address(result) != producer.start, f"shared, where it knows {sorted(known)}")
-
-
-@check("C70", "MUST", "from-copy-false", "copy=False shares, or raises")
-def _(library):
-    producer = Handmade()
-    result = took(library, producer, tried(library.take_shared))
-    must(library.address(result) == producer.start, "it was copied")

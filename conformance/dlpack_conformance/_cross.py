@@ -207,10 +207,11 @@ CONSUMERS = {"copy": (None, True, False), "protocol": list(PROTOCOLS), "producer
 PLAIN = {"copy": None, "protocol": "1.3", "producer": "all keywords", "byte_offset": 0,
          "layout": "compact", "dtype": (2, 32)}
 
-
 CONSUMED = Crossed(take_case, (("dtype", DTYPES), ("layout", LAYOUTS)), CONSUMERS, PLAIN)
 CONSUMED.of(dtype=list(FORMATS)).check(
     "C33", "MUST", "dtype", "the 14 dtypes of the array API standard: right, or refused", "values")
+CONSUMED.of(copy=[False]).check(
+    "C70", "MUST", "from-copy-false", "copy=False shares, or raises", "copy")
 CONSUMED.check("C80", "MUST", "from",
                "every dtype in every layout has the right values, or is refused", "values")
 CONSUMED.check("C81", "MUST", "owner-object", "the deleter runs once, taken or refused", "freed")

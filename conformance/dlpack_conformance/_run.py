@@ -163,9 +163,6 @@ class Report:
     def __init__(self, name, version):
         self.name, self.version, self.verdicts = name, version, []
 
-    def count(self, outcome):
-        return sum(verdict.outcome == outcome for verdict in self.verdicts)
-
 
 def run(library, arguments, checks, seconds=SECONDS):
     """Judges a library, which the arguments name on the command line, by some checks."""

@@ -8,8 +8,7 @@ import threading
 from math import prod
 
 from . import _abi as abi
-from ._abi import (CPU, IS_COPIED, LEGACY, MAX_VERSION, READ_ONLY, VERSIONED,
-                   capsule_name)
+from ._abi import CPU, IS_COPIED, LEGACY, MAX_VERSION, READ_ONLY, VERSIONED, capsule_name
 from ._exports import Deleter
 from ._model import Skipped
 from ._numbers import FLOAT32, NAMES, OTHERS, compact, decode, pack, read

@@ -83,7 +83,10 @@ class Edited:
 
 
 def managed(capsule):
-    return abi.managed(capsule)
+    """The struct in an unused capsule; else None."""
+    address, versioned = abi.peek(capsule) or (None, None)
+    kind = abi.DLManagedTensorVersioned if versioned else abi.DLManagedTensor
+    return kind.from_address(address) if address else None
 
 
 def is_versioned(struct):
@@ -228,9 +231,9 @@ class Consumer(conform.Library):
             if "hides exceptions" in faults:
                 raise BufferError("no tensor") from error
             raise
-        if type(capsule).__name__ != "PyCapsule" or abi.managed(capsule) is None:
+        if type(capsule).__name__ != "PyCapsule" or managed(capsule) is None:
             raise BufferError("no DLPack capsule")
-        struct = abi.managed(capsule)
+        struct = managed(capsule)
         try:
             self.check(struct)
         except BufferError:
@@ -293,9 +296,6 @@ class Consumer(conform.Library):
     def address(self, result):
         return result.address
 
-    def writable(self, result):
-        return "forgets READ_ONLY" in self.faults or not result.read_only
-
     def rows(self, x):
         raise NotImplementedError
 
@@ -321,9 +321,6 @@ class Both(Ours, Consumer):
 
     def address(self, result):
         return result._start
-
-    def writable(self, result):
-        return not result.readonly
 
     def settle(self):
         Tensor.sweep()

@@ -42,7 +42,6 @@ CONSUMERS = {
     "asks for a version that there is not": {"C67"},
     "passes a stream": {"C08"},
     "hides exceptions": {"C48"},
-    "forgets READ_ONLY": set(),  # "A consumer [...] should ignore this flag"
     "writes the struct": {"C49"},
     "dies of negative extents": {"C40"},
     "hangs on 3 dimensions": {"C24"},
@@ -88,7 +87,7 @@ class Again(Both):
         self.kind = type("Faulty", (Edited,), {"edit": staticmethod(edit)})
 
     known = KNOWN | {(17, 4)}
-    values, writable = conform.Library.values, conform.Library.writable
+    values = conform.Library.values
 
     def take(self, producer):
         return self.kind(super().take(producer))
