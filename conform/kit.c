@@ -32,7 +32,8 @@ int32_t kit_note(kit *k, const char *what) {
 const double KIT_TWELVE[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 const double KIT_TRANSPOSED[12] = {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11};
 const int64_t KIT_MATRIX[2] = {3, 4};
-const DLDataType KIT_STANDARD[KIT_DTYPES] = {
+#define KIT_DTYPES 14
+static const DLDataType KIT_STANDARD[KIT_DTYPES] = {
     {kDLInt, 8, 1},      {kDLInt, 16, 1},      {kDLInt, 32, 1},   {kDLInt, 64, 1},
     {kDLUInt, 8, 1},     {kDLUInt, 16, 1},    {kDLUInt, 32, 1},     {kDLUInt, 64, 1},
     {kDLFloat, 16, 1},   {kDLFloat, 32, 1},
@@ -50,7 +51,7 @@ DLDataType kit_dtype(int code, int bits, int lanes) {
 static size_t encode(DLDataType dtype, double value, unsigned char *out) {
   double parts[2] = {value, 0};
   float halves[2] = {(float)value, 0};
-  int64_t integer = (int64_t)value;
+  int64_t integer = value < 9e18 ? (int64_t)value : INT64_MIN; /* 2^63 */
   memset(out, 0, 16);
   if (dtype.lanes != 1) return 0;
   if (dtype.code == kDLInt || dtype.code == kDLUInt || dtype.code == kDLBool) {
@@ -59,7 +60,9 @@ static size_t encode(DLDataType dtype, double value, unsigned char *out) {
     int32_t i32 = (int32_t)integer;
     const void *from = dtype.bits == 8 ? (void *)&i8 : dtype.bits == 16 ? (void *)&i16
                        : dtype.bits == 32 ? (void *)&i32 : (void *)&integer;
-    memcpy(out, from, dtype.bits / 8);
+    double most = (double)((uint64_t)1 << (dtype.bits - 1));
+    if (dtype.code == kDLUInt ? value >= 0 : value < most) /* else no element has these bytes */
+      memcpy(out, from, dtype.bits / 8);
   } else if (dtype.code == kDLFloat && dtype.bits == 16) {
     uint16_t half = 0; /* of an integer below 2048 */
     int exponent = 0;
@@ -77,6 +80,16 @@ static size_t encode(DLDataType dtype, double value, unsigned char *out) {
     return 0;
   }
   return dtype.bits / 8;
+}
+
+int32_t kit_of_each_dtype(kit *k, int32_t (*judge)(kit *k, DLDataType dtype)) {
+  int32_t answer = 0;
+  for (int i = 0; i < KIT_DTYPES; i++) {
+    int32_t judged = judge(k, KIT_STANDARD[i]);
+    if (judged == DLRS_CONFORM_FAIL || judged == DLRS_CONFORM_SKIP) return judged;
+    if (judged != 0) answer = kit_note(k, "some are refused");
+  }
+  return answer;
 }
 
 int64_t kit_count(const DLTensor *tensor) {
@@ -124,7 +137,6 @@ int32_t kit_same(kit *k, const DLTensor *tensor, int32_t ndim, const int64_t *sh
   unsigned char wanted[16];
   size_t size = encode(tensor->dtype, 0, wanted);
   if (tensor->ndim != ndim) return kit_fail(k, "ndim is %d, not %d", (int)tensor->ndim, (int)ndim);
-  if (ndim != 0 && tensor->shape == NULL) return kit_fail(k, "shape is NULL");
   for (int32_t i = 0; i < ndim; i++)
     if (tensor->shape[i] != shape[i])
       return kit_fail(k, "shape[%d] is %lld, not %lld", (int)i, (long long)tensor->shape[i],
@@ -139,7 +151,6 @@ int32_t kit_same(kit *k, const DLTensor *tensor, int32_t ndim, const int64_t *sh
       rest /= shape[i];
     }
     encode(tensor->dtype, elements[n], wanted);
-    if (kit_first(tensor) == NULL) return kit_fail(k, "data is NULL");
     if (memcmp(kit_first(tensor) + place * (int64_t)size, wanted, size) != 0)
       return kit_fail(k, "element %lld is not %g", (long long)n, elements[n]);
   }
@@ -244,7 +255,7 @@ static int needs_versioned(const hand *h) {
   return h->versioned.flags != 0 || version->major != 1 || version->minor != 3;
 }
 
-int32_t kit_can_consume(kit *k, const hand *h) {
+static int32_t can_consume(kit *k, const hand *h) {
   const dlrs_conform_subject *s = &k->subject;
   if (s->drop == NULL) return kit_skip(k, "needs drop");
   if (h->is_legacy) return s->consume_legacy == NULL ? kit_skip(k, "needs consume_legacy") : 0;
@@ -256,7 +267,7 @@ int32_t kit_can_consume(kit *k, const hand *h) {
 int32_t kit_take(kit *k, hand *h, void **tensor) {
   int32_t status;
   *tensor = NULL;
-  TRY(kit_can_consume(k, h));
+  TRY(can_consume(k, h));
   h->legacy.dl_tensor = h->versioned.dl_tensor;
   h->legacy.manager_ctx = h->versioned.manager_ctx;
   h->legacy.deleter = h->versioned.deleter == NULL ? NULL : delete_legacy;

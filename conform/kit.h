@@ -49,8 +49,8 @@ int32_t kit_note(kit *k, const char *what);
 /* ---- elements -------------------------------------------------------------------------------*/
 
 extern const double KIT_TWELVE[12]; /* 0 to 11 */
-#define KIT_DTYPES 14
-extern const DLDataType KIT_STANDARD[KIT_DTYPES]; /* those of the array API standard */
+/* Judges each dtype of the array API standard; a note where one is refused. */
+int32_t kit_of_each_dtype(kit *k, int32_t (*judge)(kit *k, DLDataType dtype));
 
 DLDataType kit_dtype(int code, int bits, int lanes);
 /* Fails unless the tensor has that shape and the elements, in row-major order. */
@@ -101,7 +101,6 @@ int kit_unchanged(const hand *h);
 
 /* Skips the rule if the library cannot produce tensors. */
 int32_t kit_can_produce(kit *k);
-int32_t kit_can_consume(kit *k, const hand *h);
 
 /* Takes a tensor made by hand: *tensor is NULL if it was rejected. */
 int32_t kit_take(kit *k, hand *h, void **tensor);

@@ -226,17 +226,12 @@ static int32_t three(kit *k, DLDataType dtype) {
   return kit_done(k, &m);
 }
 
-RULE(P51) {
-  int32_t answer = 0;
-  for (int i = 0; i < KIT_DTYPES; i++) {
-    int32_t judged;
-    if (KIT_STANDARD[i].code == kDLBool) continue; /* P52 judges it */
-    judged = three(k, KIT_STANDARD[i]);
-    if (judged == DLRS_CONFORM_FAIL || judged == DLRS_CONFORM_SKIP) return judged;
-    if (judged != 0) answer = judged;
-  }
-  return answer;
+/* P52 judges bool. */
+static int32_t number(kit *k, DLDataType dtype) {
+  return dtype.code == kDLBool ? 0 : three(k, dtype);
 }
+
+RULE(P51) { return kit_of_each_dtype(k, number); }
 
 RULE(P52) { return three(k, kit_dtype(kDLBool, 8, 1)); }
 

@@ -16,138 +16,130 @@ extern "C" {
   "/API_specification/generated/array_api." page ".html"
 #define KIT_SPEC(version) \
   "DLPack, Python Specification " version, "https://dmlc.github.io/dlpack/latest/python_spec.html"
-#define KIT_HEADER(version, tag) \
+#define KIT_TAGGED(version, tag) \
   "dlpack.h " version, "https://github.com/dmlc/dlpack/blob/v" tag "/include/dlpack/dlpack.h"
+#define KIT_EXPORT(version) KIT_API(version, "__dlpack__", "array.__dlpack__")
+#define KIT_IMPORT(version) KIT_API(version, "from_dlpack", "from_dlpack")
+#define KIT_HEADER(version) KIT_TAGGED(version, version)
+#define KIT_OLD_HEADER(version) KIT_TAGGED(version, "0.6") /* whose file was another then */
 #define KIT_PRACTICE "practice: no text says so, programs in use rely on it", ""
 
 /* ROW(id, severity, source and its address, whether it ends, rule) */
 #define KIT_RULES(ROW) \
-  ROW(C01, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
+  ROW(C01, MUST, KIT_IMPORT("2021.12"), 0, \
       "takes a compact float32 tensor: values right, freed once") \
   ROW(C02, SHOULD, KIT_SPEC("0.5"), 0, "shares compact memory that is aligned to 256 bytes") \
   ROW(C04, MUST, KIT_SPEC("0.7"), 0, "calls the deleter once, and not before the result is gone") \
   ROW(C05, SHOULD, KIT_SPEC("1.0"), 0, "takes a legacy tensor, and frees it once") \
-  ROW(C10, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+  ROW(C10, MUST, KIT_HEADER("1.0"), 0, \
       "major version 2 is refused, and the deleter is called once") \
-  ROW(C11, SHOULD, KIT_HEADER("1.0", "1.0"), 0, \
-      "minor version 99 is taken: minor versions only add") \
+  ROW(C11, SHOULD, KIT_HEADER("1.0"), 0, "minor version 99 is taken: minor versions only add") \
   ROW(C12, INFO, KIT_PRACTICE, 0, "an unknown flag is refused: it may change the layout") \
-  ROW(C14, MUST, KIT_HEADER("0.2", "0.6"), 0, "deleter NULL, versioned: no crash") \
-  ROW(C15, MUST, KIT_HEADER("0.2", "0.6"), 0, "deleter NULL, legacy: no crash") \
-  ROW(C16, MUST, KIT_HEADER("0.2", "0.6"), 0, "manager_ctx NULL: no crash") \
+  ROW(C14, MUST, KIT_OLD_HEADER("0.2"), 0, "deleter NULL, versioned: no crash") \
+  ROW(C15, MUST, KIT_OLD_HEADER("0.2"), 0, "deleter NULL, legacy: no crash") \
+  ROW(C16, MUST, KIT_OLD_HEADER("0.2"), 0, "manager_ctx NULL: no crash") \
   ROW(C17, MUST, KIT_SPEC("0.5"), 0, "strides NULL in a legacy tensor: row-major") \
   ROW(C18, MUST, KIT_SPEC("0.5"), 0, "strides NULL in version 1.0: row-major") \
-  ROW(C19, MUST, KIT_HEADER("0.2", "0.6"), 0, "byte_offset of 64 is honoured, or refused") \
-  ROW(C20, MUST, KIT_HEADER("0.2", "0.6"), 0, \
-      "byte_offset of one element is honoured, or refused") \
-  ROW(C21, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
-      "a tensor without dimensions") \
+  ROW(C19, MUST, KIT_OLD_HEADER("0.2"), 0, "byte_offset of 64 is honoured, or refused") \
+  ROW(C20, MUST, KIT_OLD_HEADER("0.2"), 0, "byte_offset of one element is honoured, or refused") \
+  ROW(C21, MUST, KIT_IMPORT("2021.12"), 0, "a tensor without dimensions") \
   ROW(C22, MUST, KIT_SPEC("0.5"), 0, "no elements and data NULL") \
-  ROW(C23, MUST, KIT_API("2021.12", "from_dlpack", "from_dlpack"), 0, \
-      "no elements, with data and strides of 0") \
+  ROW(C23, MUST, KIT_IMPORT("2021.12"), 0, "no elements, with data and strides of 0") \
   ROW(C24, SHOULD, KIT_PRACTICE, 0, "extents of 1 with any stride are compact") \
-  ROW(C25, MUST, KIT_HEADER("0.3", "0.6"), 0, "negative strides: right, or refused") \
-  ROW(C26, MUST, KIT_HEADER("0.3", "0.6"), 0, "a stride of 0 (broadcast): right, or refused") \
-  ROW(C27, MUST, KIT_HEADER("0.3", "0.6"), 0, "gaps between rows: right, or refused") \
-  ROW(C28, MUST, KIT_HEADER("0.3", "0.6"), 0, "transposed: right, or refused") \
-  ROW(C29, MUST, KIT_HEADER("0.6", "0.6"), 0, \
+  ROW(C25, MUST, KIT_OLD_HEADER("0.3"), 0, "negative strides: right, or refused") \
+  ROW(C26, MUST, KIT_OLD_HEADER("0.3"), 0, "a stride of 0 (broadcast): right, or refused") \
+  ROW(C27, MUST, KIT_OLD_HEADER("0.3"), 0, "gaps between rows: right, or refused") \
+  ROW(C28, MUST, KIT_OLD_HEADER("0.3"), 0, "transposed: right, or refused") \
+  ROW(C29, MUST, KIT_HEADER("0.6"), 0, \
       "data of one element past an aligned address: right, or refused") \
-  ROW(C30, MUST, KIT_HEADER("0.6", "0.6"), 0, \
+  ROW(C30, MUST, KIT_HEADER("0.6"), 0, \
       "data that is not aligned to its elements: right, or refused") \
-  ROW(C34, SHOULD, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(C34, SHOULD, KIT_OLD_HEADER("0.2"), 0, \
       "an unknown dtype code is refused, and the tensor freed once") \
-  ROW(C35, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(C35, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "lanes of 4: right (an axis more), or refused; never ignored") \
-  ROW(C36, ROBUST, KIT_HEADER("0.2", "0.6"), 0, "lanes of 0 are refused") \
-  ROW(C37, ROBUST, KIT_HEADER("0.2", "0.6"), 0, "a float of 17 bits is refused") \
+  ROW(C36, ROBUST, KIT_OLD_HEADER("0.2"), 0, "lanes of 0 are refused") \
+  ROW(C37, ROBUST, KIT_OLD_HEADER("0.2"), 0, "a float of 17 bits is refused") \
   ROW(C38, ROBUST, KIT_PRACTICE, 0, "ndim of -1 is refused") \
   ROW(C40, ROBUST, KIT_PRACTICE, 0, "a negative extent is refused") \
   ROW(C41, ROBUST, KIT_PRACTICE, 0, "extents whose product overflows are refused") \
   ROW(C42, ROBUST, KIT_PRACTICE, 0, "data NULL with elements is refused") \
   ROW(C43, SHOULD, KIT_SPEC("1.0"), 0, \
       "an unknown device type is refused, and the tensor freed once") \
-  ROW(C49, SHOULD, KIT_HEADER("0.2", "0.6"), 0, "struct, shape and strides are not written") \
+  ROW(C49, SHOULD, KIT_OLD_HEADER("0.2"), 0, "struct, shape and strides are not written") \
   ROW(C50, MUST, KIT_SPEC("0.7"), 0, "a view of the result keeps the memory") \
   ROW(C51, MUST, KIT_SPEC("0.5"), 0, "the result may go on another thread") \
   ROW(C54, MUST, KIT_SPEC("0.7"), 0, "500 rounds: each deleter is called once") \
   ROW(C58, ROBUST, KIT_PRACTICE, 0, "a stride of 2^62 is refused") \
   ROW(C59, ROBUST, KIT_PRACTICE, 0, "shape NULL with dimensions is refused") \
-  ROW(C60, MUST, KIT_HEADER("1.1", "1.1"), 0, "4-bit floats, packed: right, or refused") \
-  ROW(C61, SHOULD, KIT_HEADER("1.1", "1.1"), 0, \
-      "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused") \
+  ROW(C60, MUST, KIT_HEADER("1.1"), 0, "4-bit floats, packed: right, or refused") \
+  ROW(C61, SHOULD, KIT_HEADER("1.1"), 0, "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused") \
   ROW(C62, MUST, KIT_SPEC("0.7"), 0, "8 threads take 200 tensors each") \
-  ROW(C64, MUST, KIT_HEADER("1.0", "1.0"), 0, "IS_COPIED is taken: right values, freed once") \
-  ROW(C66, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(C64, MUST, KIT_HEADER("1.0"), 0, "IS_COPIED is taken: right values, freed once") \
+  ROW(C66, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "int64 extents: a tensor of 2^32 + 1 equal elements (stride 0)") \
-  ROW(P10, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+  ROW(P10, MUST, KIT_HEADER("1.0"), 0, \
       "the version of the struct is one that there is: at least 1.0") \
-  ROW(P11, MUST, KIT_HEADER("1.2", "1.2"), 0, \
+  ROW(P11, MUST, KIT_HEADER("1.2"), 0, \
       "version 1.2 and newer: strides are not NULL where ndim is not 0") \
-  ROW(P12, SHOULD, KIT_HEADER("1.0", "1.0"), 0, "flags has known bits only") \
-  ROW(P13, MUST, KIT_HEADER("1.0", "1.0"), 0, \
+  ROW(P12, SHOULD, KIT_HEADER("1.0"), 0, "flags has known bits only") \
+  ROW(P13, MUST, KIT_HEADER("1.0"), 0, \
       "a tensor that shares memory with its source is not IS_COPIED") \
-  ROW(P19, MUST, KIT_HEADER("1.0", "1.0"), 0, "an export of a read-only tensor has READ_ONLY") \
+  ROW(P19, MUST, KIT_HEADER("1.0"), 0, "an export of a read-only tensor has READ_ONLY") \
   ROW(P20, SHOULD, KIT_PRACTICE, 0, "a read-only tensor is not exported as a legacy one") \
-  ROW(P32, MUST, KIT_HEADER("0.3", "0.6"), 0, \
+  ROW(P32, MUST, KIT_OLD_HEADER("0.3"), 0, \
       "200 exports of 1 MiB that are taken and freed leave none behind") \
   ROW(P34, MUST, KIT_SPEC("0.5"), 0, "an exported tensor outlives the object that it came from") \
   ROW(P35, MUST, KIT_SPEC("0.5"), 0, "two exports are independent of each other") \
   ROW(P36, MUST, KIT_SPEC("0.7"), 0, "the deleter may run on another thread, without the lock") \
   ROW(P38, MUST, KIT_SPEC("0.7"), 1, \
       "a deleter that runs as the process ends, after Python: no crash") \
-  ROW(P41, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
-      "shape, dtype and values of a compact tensor") \
-  ROW(P42, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
-      "a legacy and a versioned export say the same") \
+  ROW(P41, MUST, KIT_EXPORT("2021.12"), 0, "shape, dtype and values of a compact tensor") \
+  ROW(P42, MUST, KIT_EXPORT("2021.12"), 0, "a legacy and a versioned export say the same") \
   ROW(P43, SHOULD, KIT_SPEC("0.5"), 0, "data is NULL where there are no elements") \
-  ROW(P44, MUST, KIT_HEADER("0.2", "0.6"), 0, "a tensor without dimensions has ndim 0") \
-  ROW(P54, MUST, KIT_HEADER("0.6", "0.6"), 0, "device_id is 0 on the CPU") \
-  ROW(P55, INFO, KIT_HEADER("0.2", "0.6"), 0, "data is aligned to 256 bytes") \
+  ROW(P44, MUST, KIT_OLD_HEADER("0.2"), 0, "a tensor without dimensions has ndim 0") \
+  ROW(P54, MUST, KIT_HEADER("0.6"), 0, "device_id is 0 on the CPU") \
+  ROW(P55, INFO, KIT_OLD_HEADER("0.2"), 0, "data is aligned to 256 bytes") \
   ROW(P56, SHOULD, KIT_PRACTICE, 0, \
       "shape and strides are the struct's own: the source may change") \
   ROW(P57, MUST, KIT_SPEC("0.5"), 0, "8 threads export one object 500 times each") \
-  ROW(P58, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
+  ROW(P58, MUST, KIT_EXPORT("2023.12"), 0, \
       "a write through a shared, writable export reaches the source") \
   ROW(P62, MUST, KIT_SPEC("0.5"), 0, "an export of an export's view keeps the memory") \
   ROW(P64, MUST, KIT_SPEC("0.7"), 0, "a deleter frees on 8 threads at the same time") \
-  ROW(C33, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(C33, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "the 14 dtypes of the array API standard: right, or refused") \
-  ROW(P51, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(P51, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "the 14 dtypes of the array API standard: code, bits and values") \
-  ROW(P52, MUST, KIT_HEADER("0.8", "0.8"), 0, "bool has code 6 and 8 bits") \
-  ROW(P63, MUST, KIT_HEADER("0.3", "0.6"), 0, \
+  ROW(P52, MUST, KIT_HEADER("0.8"), 0, "bool has code 6 and 8 bits") \
+  ROW(P63, MUST, KIT_OLD_HEADER("0.3"), 0, \
       "strides count elements, not bytes, for every element size") \
-  ROW(P15, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
-      "copy=True sets IS_COPIED") \
-  ROW(P16, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
-      "copy=True gives memory of its own") \
-  ROW(P45, MUST, KIT_HEADER("0.3", "0.6"), 0, "a transposed tensor: right, or refused") \
-  ROW(P46, MUST, KIT_HEADER("0.3", "0.6"), 0, "every other column: right, or refused") \
-  ROW(P47, MUST, KIT_HEADER("0.3", "0.6"), 0, "negative strides: right, or refused") \
-  ROW(P48, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(P15, MUST, KIT_EXPORT("2023.12"), 0, "copy=True sets IS_COPIED") \
+  ROW(P16, MUST, KIT_EXPORT("2023.12"), 0, "copy=True gives memory of its own") \
+  ROW(P45, MUST, KIT_OLD_HEADER("0.3"), 0, "a transposed tensor: right, or refused") \
+  ROW(P46, MUST, KIT_OLD_HEADER("0.3"), 0, "every other column: right, or refused") \
+  ROW(P47, MUST, KIT_OLD_HEADER("0.3"), 0, "negative strides: right, or refused") \
+  ROW(P48, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "a slice of the middle: data + byte_offset is its first element") \
-  ROW(P49, MUST, KIT_HEADER("0.3", "0.6"), 0, "a broadcast tensor (stride 0): right, or refused") \
-  ROW(R04, MUST, KIT_API("2021.12", "__dlpack__", "array.__dlpack__"), 0, \
+  ROW(P49, MUST, KIT_OLD_HEADER("0.3"), 0, "a broadcast tensor (stride 0): right, or refused") \
+  ROW(R04, MUST, KIT_EXPORT("2021.12"), 0, \
       "a re-export says shape, strides and dtype as they were") \
-  ROW(R08, MUST, KIT_HEADER("0.2", "0.6"), 0, \
+  ROW(R08, MUST, KIT_OLD_HEADER("0.2"), 0, \
       "a re-export with byte_offset: the first element is where it was") \
-  ROW(R11, MUST, KIT_API("2023.12", "__dlpack__", "array.__dlpack__"), 0, \
-      "copy=True of an imported tensor is other memory") \
+  ROW(R11, MUST, KIT_EXPORT("2023.12"), 0, "copy=True of an imported tensor is other memory") \
   ROW(R01, SHOULD, KIT_PRACTICE, 0, "READ_ONLY survives a re-export of shared memory") \
-  ROW(R02, MUST, KIT_HEADER("1.0", "1.0"), 0, \
-      "a re-export of shared memory does not say IS_COPIED") \
+  ROW(R02, MUST, KIT_HEADER("1.0"), 0, "a re-export of shared memory does not say IS_COPIED") \
   ROW(R03, MUST, KIT_SPEC("0.5"), 0, "a re-export keeps the first producer's memory") \
   ROW(R06, MUST, KIT_SPEC("0.7"), 0, "a chain of 20 exports and imports frees once, at its end") \
   ROW(R09, MUST, KIT_SPEC("0.5"), 0, "re-exports of one import may be freed in any order") \
-  ROW(R13, MUST, KIT_HEADER("1.1", "1.1"), 0, \
+  ROW(R13, MUST, KIT_HEADER("1.1"), 0, \
       "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory") \
-  ROW(X01, MUST, KIT_HEADER("1.3", "1.3"), 0, "major version 1, in a capsule dlpack_exchange_api") \
-  ROW(X02, MUST, KIT_HEADER("1.3", "1.3"), 0, \
-      "no function but dltensor_from_py_object_no_sync is NULL") \
-  ROW(X05, MUST, KIT_HEADER("1.3", "1.3"), 0, "it takes a tensor, and frees it once") \
-  ROW(X06, MUST, KIT_HEADER("1.3", "1.3"), 0, "what it borrows is what is exported") \
-  ROW(X07, MUST, KIT_HEADER("1.3", "1.3"), 0, "current_work_stream answers for the CPU") \
-  ROW(X11, MUST, KIT_HEADER("1.3", "1.3"), 0, \
+  ROW(X01, MUST, KIT_HEADER("1.3"), 0, "major version 1, in a capsule dlpack_exchange_api") \
+  ROW(X02, MUST, KIT_HEADER("1.3"), 0, "no function but dltensor_from_py_object_no_sync is NULL") \
+  ROW(X05, MUST, KIT_HEADER("1.3"), 0, "it takes a tensor, and frees it once") \
+  ROW(X06, MUST, KIT_HEADER("1.3"), 0, "what it borrows is what is exported") \
+  ROW(X07, MUST, KIT_HEADER("1.3"), 0, "current_work_stream answers for the CPU") \
+  ROW(X11, MUST, KIT_HEADER("1.3"), 0, \
       "managed_tensor_allocator makes what the prototype describes")
 
 #define KIT_DECLARE(id, severity, source, ends, text) RULE(id);

@@ -181,16 +181,21 @@ static void report(const options *o, const dlrs_conform_rule *rule, const dlrs_c
   }
 }
 
-/* The exit status. */
+/* Judges the rules that are selected, or lists them: the exit status. */
 static int judge_all(dlrs_conform_getter *get, const options *o, const char *ids) {
   unsigned counts[6] = {0}, violations = 0, gone = 0, judged = 0;
   char name[NAME_BYTES] = "library";
-  if (o->json) printf("{\"checks\": [");
+  if (o->json && !o->list) printf("{\"checks\": [");
   for (uint32_t i = 0; i < dlrs_conform_count(); i++) {
     const dlrs_conform_rule *rule = dlrs_conform_rule_at(i);
     dlrs_conform_verdict v;
     int is;
     if (o->select != NULL && !fits(rule, o->select)) continue;
+    if (o->list) {
+      printf("%s %-6s %s\n       %s %s\n", rule->id, rule->severity, rule->text, rule->source,
+             rule->url);
+      continue;
+    }
     if (dlrs_conform_judge(get, i, o->seconds, name, &v) != 0) {
       fprintf(stderr, "there is no subject to be judged\n");
       return 2;
@@ -204,6 +209,7 @@ static int judge_all(dlrs_conform_getter *get, const options *o, const char *ids
       gone++;
     }
   }
+  if (o->list) return 0;
   if (o->json) {
     printf("\n], \"library\": ");
     string(name);
@@ -219,15 +225,6 @@ static int judge_all(dlrs_conform_getter *get, const options *o, const char *ids
     return 2;
   }
   return violations != 0 || gone != 0;
-}
-
-static void list(const options *o) {
-  for (uint32_t i = 0; i < dlrs_conform_count(); i++) {
-    const dlrs_conform_rule *rule = dlrs_conform_rule_at(i);
-    if (o->select == NULL || fits(rule, o->select))
-      printf("%s %-6s %s\n       %s %s\n", rule->id, rule->severity, rule->text, rule->source,
-             rule->url);
-  }
 }
 
 int dlrs_conform_main(dlrs_conform_getter *get, int argc, char **argv) {
@@ -255,10 +252,6 @@ int dlrs_conform_main(dlrs_conform_getter *get, int argc, char **argv) {
               "gone, 2 wrong arguments, or no subject.\n", argv[0]);
       return help ? 0 : 2;
     }
-  }
-  if (o.list) {
-    list(&o);
-    return 0;
   }
   if (o.known != NULL && read_known(o.known, known, sizeof known) != 0) return 2;
   return judge_all(get, &o, known);

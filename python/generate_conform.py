@@ -62,8 +62,12 @@ SOURCES = """\
   "/API_specification/generated/array_api." page ".html"
 #define KIT_SPEC(version) \\
   "DLPack, Python Specification " version, "https://dmlc.github.io/dlpack/latest/python_spec.html"
-#define KIT_HEADER(version, tag) \\
+#define KIT_TAGGED(version, tag) \\
   "dlpack.h " version, "https://github.com/dmlc/dlpack/blob/v" tag "/include/dlpack/dlpack.h"
+#define KIT_EXPORT(version) KIT_API(version, "__dlpack__", "array.__dlpack__")
+#define KIT_IMPORT(version) KIT_API(version, "from_dlpack", "from_dlpack")
+#define KIT_HEADER(version) KIT_TAGGED(version, version)
+#define KIT_OLD_HEADER(version) KIT_TAGGED(version, "0.6") /* whose file was another then */
 #define KIT_PRACTICE "practice: no text says so, programs in use rely on it", ""
 """
 
@@ -75,11 +79,11 @@ def source(text):
     if not url:
         return "KIT_PRACTICE"
     if name == "dlpack.h":
-        return f'KIT_HEADER("{version}", "{re.search("/v([0-9.]+)/", url)[1]}")'
+        return f'{"KIT_HEADER" if f"/v{version}/" in url else "KIT_OLD_HEADER"}("{version}")'
     if name.startswith("DLPack"):
         return f'KIT_SPEC("{version}")'
-    page = re.search(r"array_api\.(.*)\.html", url)[1]
-    return f'KIT_API("{version}", "{name.rpartition(" ")[2]}", "{page}")'
+    macro = {"__dlpack__": "KIT_EXPORT", "from_dlpack": "KIT_IMPORT"}[name.rpartition(" ")[2]]
+    return f'{macro}("{version}")'
 
 
 def text():

@@ -70,6 +70,8 @@ static const struct {
     {"ignores strides", "C25 C26 C27 C28 R04"},
     {"rounds addresses", "C29 C30"},
     {"all is float32", "C33"},
+    {"integers are unsigned", "C33"},
+    {"integers are signed", "C33"},
     {"takes any dtype", "C34 C37"},
     {"ignores lanes", "C35"},
     {"takes any lanes", "C36"},
@@ -86,6 +88,7 @@ static const struct {
     {"has a table of version 2", "X01"},
     {"lacks a function", "X02"},
     {"borrows another element", "X06"},
+    {"borrows no strides", "X06"},
     {"has no streams", "X07"},
     {"allocates nothing", "X11"},
 };

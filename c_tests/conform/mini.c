@@ -330,6 +330,8 @@ static mini *take(const DLTensor *t, DLManagedTensorVersioned *versioned, DLMana
   if (has("takes the second element first")) x->t.byte_offset += 4;
   if (has("rounds addresses")) x->t.data = (char *)t->data - (uintptr_t)t->data % 256;
   if (has("all is float32")) x->t.dtype.code = kDLFloat, x->t.dtype.bits = 32;
+  if (has("integers are unsigned") && t->dtype.code == kDLInt) x->t.dtype.code = kDLUInt;
+  if (has("integers are signed") && t->dtype.code == kDLUInt) x->t.dtype.code = kDLInt;
   if (has("4 bits are 8") && t->dtype.bits == 4) x->t.dtype.bits = 8;
   if (has("ignores lanes")) x->t.dtype.lanes = 1;
   if (has("nothing is a scalar") && size_of(t) == 0) x->t.ndim = 0;
@@ -457,6 +459,7 @@ static int borrow(void *object, DLTensor *seen) {
   read_it(NULL, object, seen, &flags);
   if (has("borrows another element")) seen->byte_offset += 4;
   if (has("has no shape to borrow")) seen->shape = NULL;
+  if (has("borrows no strides")) seen->strides = NULL;
   return 0;
 }
 

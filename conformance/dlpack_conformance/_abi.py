@@ -99,14 +99,6 @@ def peek(capsule: object) -> tuple[int, bool] | None:
     return None
 
 
-def managed(capsule: object) -> DLManagedTensorVersioned | DLManagedTensor | None:
-    """The struct in an unused capsule, valid as long as the capsule; else None."""
-    found = peek(capsule)
-    if found is None:
-        return None
-    return (DLManagedTensorVersioned if found[1] else DLManagedTensor).from_address(found[0])
-
-
 def request(obj: Any) -> Any:
     """A capsule from any object, by the newest protocol that it knows."""
     try:

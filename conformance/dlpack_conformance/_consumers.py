@@ -3,12 +3,11 @@
 import gc
 
 from ._model import Noted, Unfreed, check, must, said
+from ._numbers import VALUES
 from ._taking import freed_once, refused, right_or_refused, take, taken, took
 from ._tensors import Handmade
 
-VALUES = [float(i) for i in range(12)]
 ROWS = [VALUES[at:at + 4] for at in (0, 4, 8)]
-THREE = [1.0, 2.0, 3.0]
 
 
 def requested(library):
@@ -120,8 +119,8 @@ right("C21", "MUST", "from", "a tensor without dimensions", [5.0], values=[5.0],
 right("C22", "MUST", "empty", "no elements and data NULL", [], values=[], shape=(0, 3), data=None)
 right("C23", "MUST", "from", "no elements, with data and strides of 0", [], values=[],
       shape=(0, 3), strides=(0, 0))
-takes("C24", "SHOULD", "practice", "extents of 1 with any stride are compact", THREE,
-      values=THREE, shape=(1, 3, 1), strides=(999, 1, -7))
+takes("C24", "SHOULD", "practice", "extents of 1 with any stride are compact", VALUES[:3],
+      values=VALUES[:3], shape=(1, 3, 1), strides=(999, 1, -7))
 right("C25", "MUST", "strides", "negative strides: right, or refused",
       [*ROWS[2], *ROWS[1], *ROWS[0]], strides=(-4, 1), origin=8 * 4)
 right("C26", "MUST", "strides", "a stride of 0 (broadcast): right, or refused", ROWS[0] * 3,

@@ -12,13 +12,12 @@ from ._abi import CPU, IS_COPIED, MAX_VERSION, PADDED, READ_ONLY
 from ._exports import Export, knows, newest
 from ._model import STAGE, Skipped, Unfreed, check, findings, own, said
 from ._numbers import FORMATS, NAMES, OTHERS, compact, decode, pack, same, telling
-from ._tensors import Handmade, Tensor
+from ._tensors import KEYWORDS, Handmade, Tensor
 
 SEED = [0]
 ROUNDS = 3
 DTYPES = [*FORMATS, *OTHERS]
-ALL = {"stream", "max_version", "dl_device", "copy"}
-KNOWN = {"all keywords": ALL, "stream and max_version": {"stream", "max_version"},
+KNOWN = {"all keywords": KEYWORDS, "stream and max_version": {"stream", "max_version"},
          "stream": {"stream"}}
 PROTOCOLS = {"1.3": MAX_VERSION, "1.0": (1, 0), "legacy": None}
 # Shape, strides, and the first element, in memory of so many elements.
@@ -53,10 +52,6 @@ def numbers(dtype, count):
     if dtype[0] == 6:
         return [bool(0xb45 >> i & 1) for i in range(count)]
     return [*telling(*dtype), *range(2, 2 + count)][:count]
-
-
-def content(dtype, values):
-    return pack(values, (*dtype, 1))
 
 
 def draws(axes, rest):
@@ -182,7 +177,7 @@ def take_case(library, case):
 
 
 def taken_right(library, case, result, first, expected):
-    dtype, wanted = case["dtype"], content(case["dtype"], expected)
+    dtype, wanted = case["dtype"], pack(expected, case["dtype"])
     try:
         if dtype in FORMATS:
             found = list(library.values(result))
@@ -212,10 +207,11 @@ CONSUMERS = {"copy": (None, True, False), "protocol": list(PROTOCOLS), "producer
 PLAIN = {"copy": None, "protocol": "1.3", "producer": "all keywords", "byte_offset": 0,
          "layout": "compact", "dtype": (2, 32)}
 
-
 CONSUMED = Crossed(take_case, (("dtype", DTYPES), ("layout", LAYOUTS)), CONSUMERS, PLAIN)
 CONSUMED.of(dtype=list(FORMATS)).check(
     "C33", "MUST", "dtype", "the 14 dtypes of the array API standard: right, or refused", "values")
+CONSUMED.of(copy=[False]).check(
+    "C70", "MUST", "from-copy-false", "copy=False shares, or raises", "copy")
 CONSUMED.check("C80", "MUST", "from",
                "every dtype in every layout has the right values, or is refused", "values")
 CONSUMED.check("C81", "MUST", "owner-object", "the deleter runs once, taken or refused", "freed")
@@ -276,7 +272,7 @@ def keywords_of(case):
 
 def export_case(library, case):
     x, shape, expected = viewed(library, case)
-    wanted = content(case["dtype"], expected)
+    wanted = pack(expected, case["dtype"])
     keywords = keywords_of(case)
     try:
         kept = newest(x)
@@ -377,7 +373,7 @@ def again_case(library, case):
     shape = LAYOUTS[case["layout"]][0]
     if found.shape != shape or not same(
             decode(found.bytes(), found.dtype),
-            decode(content(case["dtype"], expected), found.dtype)):
+            decode(pack(expected, case["dtype"]), found.dtype)):
         yield "values", f"{found.values()[:4]} in {found.shape}"
     if expected and case["copy"] is not True and found.address == first and found.versioned \
             and found.flags & IS_COPIED:

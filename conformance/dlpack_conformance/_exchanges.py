@@ -5,12 +5,12 @@ import gc
 
 from . import _abi as abi
 from ._abi import IS_COPIED, PADDED, READ_ONLY
-from ._exports import Export, newest
-from ._model import Failed, Noted, Skipped, check, must, said
+from ._exports import Described, Export, newest
+from ._model import Failed, Noted, Skipped, check, must, own, said
 from ._numbers import FLOAT32
 from ._producers import VALUES, made, read_only, references, says, versioned
 from ._taking import Hidden, freed_once, take, taken, threads, took
-from ._tensors import Handmade
+from ._tensors import Handmade, structs
 
 _FROM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 _TO = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
@@ -184,15 +184,31 @@ def _(library):
     must(not missing, "NULL: " + ", ".join(missing))
 
 
+def tensors(library):
+    """A tensor of the library, and where it has one, a view that begins at another element."""
+    x = made(library)
+    yield x
+    try:
+        with own("the library's own view (inner)"):
+            x = library.inner(x)
+            newest(x)
+    except Skipped:
+        return
+    yield x
+
+
+def described(found):
+    return found.shape, found.strides, found.dtype, found.device, found.address
+
+
 @check("X03", "MUST", "x-export", "it exports what __dlpack__ exports")
 def _(library):
-    x = made(library)
-    one, other = _Table(x).export(x), newest(x)
-    must((one.shape, one.strides, one.dtype, one.device, one.address, one.flags)
-         == (other.shape, other.strides, other.dtype, other.device, other.address, other.flags),
-         f"flags {one.flags} and {other.flags}, strides {one.strides} and {other.strides}")
-    must(bool(one.tensor.strides), "strides are NULL")
-    one.free()
+    for x in tensors(library):
+        one, other = _Table(x).export(x), newest(x)
+        must(described(one) == described(other) and one.flags == other.flags,
+             f"{described(one)}, flags {one.flags}, not {described(other)}, flags {other.flags}")
+        must(bool(one.tensor.strides), "strides are NULL")
+        one.free()
 
 
 @check("X04", "MUST", "read-only", "READ_ONLY goes through it")
@@ -215,19 +231,16 @@ def _(library):
 
 @check("X06", "MUST", "x-borrow", "what it borrows is what is exported")
 def _(library):
-    x = made(library)
-    borrow = _Table(x).api.dltensor_from_py_object_no_sync
-    if not borrow:
-        raise Skipped("it does not borrow")
-    tensor, found = abi.DLTensor(), newest(x)
-    status = _BORROW(borrow)(x, ctypes.byref(tensor))
-    must(status == 0, f"status {status}")
-    lent = Export.__new__(Export)
-    lent.tensor, lent.ndim = tensor, tensor.ndim
-    must((lent.shape, lent.strides, lent.dtype, lent.device, lent.address)
-         == (found.shape, found.strides, found.dtype, found.device, found.address),
-         "address, shape, strides, dtype or device are others")
-    must(tensor.strides or not tensor.ndim, "strides are NULL")
+    for x in tensors(library):
+        borrow = _Table(x).api.dltensor_from_py_object_no_sync
+        if not borrow:
+            raise Skipped("it does not borrow")
+        tensor, found = abi.DLTensor(), newest(x)
+        status = _BORROW(borrow)(x, ctypes.byref(tensor))
+        must(status == 0, f"status {status}")
+        lent = described(Described(tensor))
+        must(lent == described(found), f"{lent}, not {described(found)}")
+        must(tensor.strides, "strides are NULL")
 
 
 @check("X07", "MUST", "x-stream", "current_work_stream answers for the CPU")
@@ -265,25 +278,36 @@ def _(library):
     references(x, lambda: table.export(x).free(), 200)
 
 
-@check("X11", "MUST", "x-allocate", "managed_tensor_allocator makes what the prototype describes")
-def _(library):
-    api = _Table(made(library)).api
+def allocated(library, device):
+    """The status, what is allocated like 3 x 4 float32 on a device, and the errors that it sets."""
     errors = []
     note = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(
         lambda context, kind, message: errors.append((kind, message)))
-    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p),
-                                ctypes.c_void_p, ctypes.c_void_p)(api.managed_tensor_allocator)
-    shape, out = (ctypes.c_int64 * 2)(3, 4), ctypes.c_void_p()
-    prototype = abi.DLTensor(None, abi.DLDevice(1, 0), 2, abi.DLDataType(2, 32, 1),
-                             ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), None, 0)
-    status = allocate(ctypes.byref(prototype), ctypes.byref(out), None,
+    allocate = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p,
+        ctypes.c_void_p)(_Table(made(library)).api.managed_tensor_allocator)
+    out, (prototype, *kept) = ctypes.c_void_p(), structs(None, (3, 4), None, FLOAT32, device)
+    status = allocate(ctypes.byref(prototype.dl_tensor), ctypes.byref(out), None,
                       ctypes.cast(note, ctypes.c_void_p))
-    must(status == 0 and out.value, f"status {status}: {errors}")
-    found = Export.at(out.value)
+    return status, out.value, errors
+
+
+@check("X11", "MUST", "x-allocate", "managed_tensor_allocator makes what the prototype describes")
+def _(library):
+    status, out, errors = allocated(library, (1, 0))
+    must(status == 0 and out, f"status {status}: {errors}")
+    found = Export.at(out)
     must(found.shape == (3, 4) and found.dtype == (2, 32, 1) and found.device == (1, 0),
          f"{found.shape} of {found.dtype} on {found.device}")
     must(found.strides == (4, 1) and found.address, "it is not compact, or has no memory")
     found.free()
+
+
+@check("X13", "MUST", "x-set-error", "managed_tensor_allocator sets an error exactly if it fails")
+def _(library):
+    for device in ((1, 0), (99, 0)):
+        status, _, errors = allocated(library, device)
+        must(len(errors) == (status != 0), f"device {device}: status {status}, errors {errors}")
 
 
 @check("X12", "SHOULD", "practice", "READ_ONLY of what it takes is on what is exported again")

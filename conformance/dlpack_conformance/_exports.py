@@ -10,10 +10,43 @@ from ._abi import LEGACY, MAX_VERSION, VERSIONED
 from ._model import Misnamed, Skipped, must
 from ._numbers import compact, decode, read
 
+HOST = (1, 3, 11, 13)  # CPU, pinned and managed memory
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # called with or without the interpreter's lock
 
 
-class Export:
+class Described:
+    """What a DLTensor says of itself."""
+
+    def __init__(self, tensor):
+        self.tensor, self.ndim = tensor, tensor.ndim
+        must(0 <= self.ndim <= 64, f"ndim is {self.ndim}")
+        must(self.ndim == 0 or bool(tensor.shape), "shape is NULL")
+
+    @property
+    def shape(self):
+        return tuple(self.tensor.shape[:self.ndim]) if self.ndim else ()
+
+    @property
+    def strides(self):
+        """The effective strides: NULL is row-major."""
+        if self.ndim and self.tensor.strides:
+            return tuple(self.tensor.strides[:self.ndim])
+        return compact(self.shape)
+
+    @property
+    def dtype(self):
+        return self.tensor.dtype.code, self.tensor.dtype.bits, self.tensor.dtype.lanes
+
+    @property
+    def device(self):
+        return self.tensor.device.device_type, self.tensor.device.device_id
+
+    @property
+    def address(self):
+        return ((self.tensor.data or 0) + self.tensor.byte_offset) % (1 << 64)
+
+
+class Export(Described):
     """A tensor that a library exported: the capsule's struct, read in place."""
 
     def __init__(self, capsule, source=None):
@@ -42,41 +75,17 @@ class Export:
         if not self.versioned and begin.major == 1 and begin.minor < 1000 and not (
                 0 <= tensor.ndim <= 64 and 0 < tensor.device.device_type < 64):
             raise Misnamed("named dltensor, it has the struct of dltensor_versioned")
-        self.tensor = tensor = self.struct.dl_tensor
         self.flags = self.struct.flags if self.versioned else 0
-        self.ndim = tensor.ndim
-        must(0 <= self.ndim <= 64, f"ndim is {self.ndim}")
-        must(self.ndim == 0 or bool(tensor.shape), "shape is NULL")
-
-    @property
-    def shape(self):
-        return tuple(self.tensor.shape[:self.ndim]) if self.ndim else ()
-
-    @property
-    def strides(self):
-        """The effective strides: NULL is row-major."""
-        if self.ndim and self.tensor.strides:
-            return tuple(self.tensor.strides[:self.ndim])
-        return compact(self.shape)
-
-    @property
-    def dtype(self):
-        return self.tensor.dtype.code, self.tensor.dtype.bits, self.tensor.dtype.lanes
+        super().__init__(tensor)
 
     @property
     def version(self):
         return self.struct.version.major, self.struct.version.minor
 
-    @property
-    def device(self):
-        return self.tensor.device.device_type, self.tensor.device.device_id
-
-    @property
-    def address(self):
-        return ((self.tensor.data or 0) + self.tensor.byte_offset) % (1 << 64)
-
     def bytes(self):
         """All elements, in row-major order."""
+        if self.device[0] not in HOST:
+            raise Skipped(f"memory of device {self.device} is not read")
         _, bits, lanes = self.dtype
         if bits % 8 or not bits or not lanes:
             raise Skipped(f"values of dtype {self.dtype} are not read")

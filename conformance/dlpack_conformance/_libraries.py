@@ -61,9 +61,6 @@ class Library:
         address: int = _read(result, lambda found: found.address)
         return address
 
-    def writable(self, result: Any, /) -> bool:
-        raise Skipped("the library does not say whether a tensor is writable")
-
     def use(self, result: Any, /) -> object:
         """Computes with a tensor, as programs do after an import."""
         return self.values(result)
@@ -162,9 +159,6 @@ class NumPy(Module):
     def address(self, result):
         return result.ctypes.data
 
-    def writable(self, result):
-        return result.flags.writeable
-
     def use(self, result):
         return (result + 0).ravel().tolist()
 
@@ -191,9 +185,6 @@ class Torch(Module):
     def address(self, result):
         return result.data_ptr()
 
-    def writable(self, result):
-        return True  # torch has no read-only tensors
-
     def use(self, result):
         return (result + 0).flatten().tolist()
 
@@ -219,9 +210,6 @@ class Immutable(Module):
 
     def make_read_only(self, tensor):
         return self.make(tensor)
-
-    def writable(self, result):
-        return False
 
     def use(self, result):
         return self.values(result + self.xp.zeros_like(result))
@@ -309,9 +297,6 @@ class PyArrow(Module):
     def address(self, result):
         return result.to_numpy().ctypes.data
 
-    def writable(self, result):
-        return result.to_numpy().flags.writeable
-
 
 class Ours(Module):
     name = "dlpack_rs"
@@ -324,9 +309,6 @@ class Ours(Module):
 
     def address(self, result):
         return result.data_ptr
-
-    def writable(self, result):
-        return not result.readonly
 
     def use(self, result):
         return newest(result.copy()).values()
@@ -379,17 +361,13 @@ def find(producer, consumer=None, namespace=False):
                             "Library, or a function that makes a tensor of the library of "
                             "one in host memory")
         made = Functions(producer, made)
-    if consumer is not None:
-        taker = LIBRARIES[consumer]().take if consumer in LIBRARIES else evaluate(consumer)
-        if not callable(taker):
-            raise TypeError(f"{consumer} is a {type(taker).__name__}, not a from_dlpack function")
-        if producer == consumer:
-            return made
-        found = Functions(f"{producer} -> {consumer}", made.make, taker)
-        if consumer in LIBRARIES:
-            other = LIBRARIES[consumer]()
-            for name in ("values", "address", "writable", "use", "settle", "take_copy",
-                         "take_shared"):
-                setattr(found, name, getattr(other, name))
-        return found
-    return made
+    if consumer is None or producer == consumer:
+        return made
+    other = LIBRARIES[consumer]() if consumer in LIBRARIES else None
+    taker = other.take if other else evaluate(consumer)
+    if not callable(taker):
+        raise TypeError(f"{consumer} is a {type(taker).__name__}, not a from_dlpack function")
+    found = Functions(f"{producer} -> {consumer}", made.make, taker)
+    for name in ("values", "address", "use", "settle", "take_copy", "take_shared"):
+        setattr(found, name, getattr(other or found, name))
+    return found

@@ -8,6 +8,7 @@ import struct
 from math import prod
 
 FLOAT32 = (2, 32, 1)
+VALUES = [float(i) for i in range(12)]  # of a Tensor that nothing else is said of
 # Formats of the struct module for the dtypes that every array library has, by code and bits.
 FORMATS = {(0, 8): "b", (0, 16): "h", (0, 32): "i", (0, 64): "q",
            (1, 8): "B", (1, 16): "H", (1, 32): "I", (1, 64): "Q",

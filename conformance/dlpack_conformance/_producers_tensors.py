@@ -5,9 +5,9 @@ import gc
 import sys
 
 from ._abi import IS_COPIED, MAX_VERSION, READ_ONLY
-from ._exports import Export, export, newest
+from ._exports import HOST, Export, export, newest
 from ._model import Misnamed, Skipped, check, must, own
-from ._producers import HOST, VALUES, legacy, made, or_refused, plain, raises, says
+from ._producers import VALUES, legacy, made, or_refused, plain, raises, says
 from ._taking import threads
 from ._tensors import Tensor
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from xml.etree import ElementTree as xml
 
 from ._model import SEVERITIES, VIOLATIONS
@@ -24,9 +25,9 @@ def text(report, known):
         mark = "known" if check.id in known else verdict.outcome
         lines.append(f"{mark:5} {check.id} {check.severity:6} {check.rule}: "
                      f"{' '.join(verdict.text.split())}")
-    counts = ", ".join(f"{report.count(outcome)} {outcome}"
-                       for outcome in ("pass", "note", "skip", *VIOLATIONS)
-                       if report.count(outcome))
+    outcomes = Counter(verdict.outcome for verdict in report.verdicts)
+    counts = ", ".join(f"{outcomes[outcome]} {outcome}"
+                       for outcome in ("pass", "note", "skip", *VIOLATIONS) if outcomes[outcome])
     by = ", ".join(f"{len(found)} {severity}" for severity, found in violations(report).items())
     lines.append(f"{report.name} {report.version}: {counts or 'no checks'}; violations: {by}")
     return "\n".join(lines)

@@ -60,7 +60,7 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Ve
 def judge_by_program(library, arguments, check, seconds):
     """A verdict by a program of its own: its end belongs to a check that `ends`."""
     if not sys.executable:
-        raise ValueError("checks run in processes of Python: sys.executable is empty")
+        return Verdict(check, "skip", "needs a program of Python: sys.executable is empty")
     # With this process's options, such as -I.
     program = [sys.executable, *subprocess._args_from_interpreter_flags(), "-m",
                "dlpack_conformance", "--worker", check.id, *arguments]
@@ -162,9 +162,6 @@ class Report:
 
     def __init__(self, name, version):
         self.name, self.version, self.verdicts = name, version, []
-
-    def count(self, outcome):
-        return sum(verdict.outcome == outcome for verdict in self.verdicts)
 
 
 def run(library, arguments, checks, seconds=SECONDS):

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import os
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from ._model import Noted, Skipped, Unfreed, must, said
 from ._numbers import same
@@ -105,7 +105,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def growth(action, rounds=200):
+def growth(action):
     """How many megabytes a repeated action leaks."""
     if not sys.platform.startswith("linux"):
         raise Skipped("resident memory is read on Linux only")
@@ -113,7 +113,7 @@ def growth(action, rounds=200):
         action()
     gc.collect()
     before = resident()
-    for _ in range(rounds):
+    for _ in range(200):
         action()
     gc.collect()
     return (resident() - before) / 1e6
@@ -121,18 +121,6 @@ def growth(action, rounds=200):
 
 def threads(count, action):
     """Runs an action on threads; raises an exception of any of them."""
-    errors = []
-
-    def run():
-        try:
-            action()
-        except BaseException as error:
-            errors.append(error)
-
-    running = [threading.Thread(target=run) for _ in range(count)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(count) as pool:
+        for one in [pool.submit(action) for _ in range(count)]:
+            one.result()

@@ -8,8 +8,7 @@ import threading
 from math import prod
 
 from . import _abi as abi
-from ._abi import (CPU, IS_COPIED, LEGACY, MAX_VERSION, READ_ONLY, VERSIONED,
-                   capsule_name)
+from ._abi import CPU, IS_COPIED, LEGACY, MAX_VERSION, READ_ONLY, VERSIONED, capsule_name
 from ._exports import Deleter
 from ._model import Skipped
 from ._numbers import FLOAT32, NAMES, OTHERS, compact, decode, pack, read
@@ -180,7 +179,10 @@ class Tensor:
         return CPU
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self.lend(stream, max_version, dl_device, copy).capsule
+        lent = self.lend(stream, max_version, dl_device, copy)
+        capsule = lent.capsule  # a reference that another thread's sweep sees
+        self.sweep(lent)
+        return capsule
 
     def lend(self, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None:
@@ -195,7 +197,6 @@ class Tensor:
                         flags=READ_ONLY * one.readonly | IS_COPIED * bool(copy))
         lent = Lent(kinds[not versioned], (one._memory, kinds))
         lent.new_capsule(VERSIONED if versioned else LEGACY)
-        self.sweep(lent)
         return lent
 
     @classmethod

@@ -60,6 +60,6 @@ def quoted(text: str) -> tuple[str, str, str]:
         return "practice: no text says so, programs in use rely on it", "", ""
     document, since, sentence = TEXTS[text]
     title, url = DOCUMENTS[document]
-    if document == "dlpack.h":  # tags of versions before 0.5 have other files
-        return f"{title} {since}", url.format(max("0.6", since)), sentence
-    return f"{title} {since}", url.format(since), sentence
+    # Tags of versions before 0.5 have other files.
+    tag = max("0.6", since) if document == "dlpack.h" else since
+    return f"{title} {since}", url.format(tag), sentence

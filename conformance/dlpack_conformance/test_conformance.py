@@ -24,11 +24,9 @@ if not _NAME:
 
 
 def _listed(what):
-    path = os.environ.get(f"DLPACK_CONFORMANCE_{what.upper()}")
-    if path is None:
-        path = f"{what}.txt"
-        return known_of(path) if os.path.isfile(path) else {}
-    return known_of(path)
+    named = os.environ.get(f"DLPACK_CONFORMANCE_{what.upper()}")
+    path = named or f"{what}.txt"
+    return known_of(path) if named or os.path.isfile(path) else {}
 
 
 _YEAR = os.environ.get("DLPACK_CONFORMANCE_STANDARD")
