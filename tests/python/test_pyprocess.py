@@ -106,7 +106,7 @@ def of(python):
 
 
 @EVERY_PYTHON
-@pytest.mark.parametrize("scenario", ["restart", "locks", "together"])
+@pytest.mark.parametrize("scenario", ["restart", "together"])
 def test_every_python_embedded(python, scenario, compiled):
     """Python ends while tensors are exported and restarts; interpreters with separate locks."""
     of(python)
@@ -118,7 +118,7 @@ def test_every_python_embedded(python, scenario, compiled):
     done = subprocess.run([*command, program, library, abi.library_path(), scenario],
                           capture_output=True, text=True, timeout=120)
     if done.returncode == 77:
-        pytest.skip("all interpreters share one lock before 3.12, and settings before 3.13")
+        pytest.skip("interpreters share settings before 3.13")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
