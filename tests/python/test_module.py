@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as hnp
 
 import py_module
 from dlpack_rs import abi
-from fakes import CHEAP, SEEDS, Forger, Interface, Old, outcome, refuses, setting
+from fakes import CHEAP, SEEDS, Forger, Interface, old, outcome, refuses, setting
 from test_print import same_text
 from views import random_bytes, random_view
 
@@ -188,15 +188,15 @@ def test_values(name):
 
 def test_producers_of_all_ages():
     array = np.arange(6.0).reshape(2, 3)
-    old = m.from_dlpack(Old(array))
-    same(old.copy(), array, shared=False)
-    assert old.data_ptr == array.ctypes.data and old.readonly  # not in the legacy struct
+    taken = m.from_dlpack(old(array))
+    same(taken.copy(), array, shared=False)
+    assert taken.data_ptr == array.ctypes.data and taken.readonly  # not in the legacy struct
     with pytest.raises(BufferError):
-        old.__dlpack__()  # nor exportable by it
-    known = m.from_dlpack(Old(array), legacy_writable=True)
+        taken.__dlpack__()  # nor exportable by it
+    known = m.from_dlpack(old(array), legacy_writable=True)
     assert known.data_ptr == array.ctypes.data and not known.readonly
     same(m.from_dlpack(known.__dlpack__(), legacy_writable=True), array)
-    assert m.from_dlpack(Old(array), legacy_writable=False).readonly
+    assert m.from_dlpack(old(array), legacy_writable=False).readonly
     array.flags.writeable = False
     assert m.from_dlpack(array, legacy_writable=True).readonly  # this one can express it
     array.flags.writeable = True
@@ -418,7 +418,7 @@ def allocated():
 
 def test_neither_exchanges_nor_failures_leak_memory():
     """What Python does not count; test_pyprocess.py counts references."""
-    legacy, tvm = Old(np.arange(3.0)), tvm_ffi.from_dlpack(np.arange(3.0))
+    legacy, tvm = old(np.arange(3.0)), tvm_ffi.from_dlpack(np.arange(3.0))
     calls = [lambda t: tvm_ffi.from_dlpack(t), lambda t: np.from_dlpack(t), lambda t: t.copy(),
              lambda t: t.__dlpack__(max_version=(1, 3)), lambda t: t.__dlpack__(), lambda t: t.T,
              lambda t: m.from_dlpack(t.__dlpack__(max_version=(1, 3))), lambda t: t[1, ..., None],
