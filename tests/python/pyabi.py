@@ -121,10 +121,10 @@ def export(tensor, stream=None, max_version=None, dl_device=None, copy=None):
     return _object(out)
 
 
-def capsule(tensor):
+def capsule(tensor, make=lib.dlrs_py_capsule_new_take, *named):
     out, taken = c_void_p(), tensor.take()
     try:
-        call(lib.dlrs_py_capsule_new_take, byref(taken), byref(out))
+        call(make, byref(taken), *named, byref(out))
     finally:
         tensor.versioned = taken if taken else None
     return _object(out)
