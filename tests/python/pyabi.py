@@ -19,8 +19,6 @@ for name in ("dlrs_py_capsule_consume", "dlrs_py_import"):
     function = getattr(lib, name)
     function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p rejects objects
 LEGACY_WRITABLE = abi.DLRS_PY_LEGACY_WRITABLE
-ALL = 31  # every protocol
-NO_EXCHANGE_API = ALL & ~abi.DLRS_PY_EXCHANGE_API
 
 
 def call(function, *arguments):

@@ -247,9 +247,11 @@ def test_wrap_accepts_addresses_buffers_and_dlpack_objects():
     (AttributeError, "no __dlpack__", {"memory": "text"}),
     (BufferError, "int31", {"dtype": "int31"}), (TypeError, "wrap: dtype", {"dtype": np.uint8}),
     (TypeError, "wrap: dtype", {"dtype": b"uint8"}), (TypeError, "wrap: dtype", {"dtype": None}),
-    (ValueError, "extent is negative", {"shape": (-2,)}), (TypeError, "wrap: on_free", {"on_free": 3}),
+    (ValueError, "extent is negative", {"shape": (-2,)}),
+    (TypeError, "wrap: on_free", {"on_free": 3}),
     (ValueError, "strides has 1", {"shape": (2, 1), "strides": (1,)}),
-    (ValueError, "on another", {"device": "cuda:0"}), (TypeError, "wrap: device", {"device": (1, 0)}),
+    (ValueError, "on another", {"device": "cuda:0"}),
+    (TypeError, "wrap: device", {"device": (1, 0)}),
     *((ValueError, "wrap: device", {"device": text}) for text in (
         "gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:1:2", "CUDA", "", ":0"))])
 def test_wrap_refuses(kind, words, changes):

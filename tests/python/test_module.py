@@ -4,7 +4,6 @@ import ctypes
 import gc
 import inspect
 import operator
-import re
 import sys
 import weakref
 import zlib
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import py_module
-from dlpack_rs import abi
 from fakes import CHEAP, SEEDS, Forger, Interface, old, outcome, refuses, setting
 from test_print import same_text
 from views import random_bytes, random_view
