@@ -79,23 +79,6 @@ def test_old_and_new_consumers_get_their_capsule(dlpack):
         dlpack.from_dlpack(array).__dlpack__()
 
 
-def test_what_cannot_be_exchanged_is_an_error_of_its_class(dlpack):
-    tensor = dlpack.from_dlpack(np.arange(3.0))
-    for kind, words, call in [
-            (ValueError, "SHAPE_NEG", lambda: dlpack.empty((-1,))),
-            (ValueError, "PARSE", lambda: dlpack.empty((1,), "float33x")),
-            (MemoryError, "NOMEM", lambda: dlpack.empty((1 << 60,), "uint8")),
-            (TypeError, "DTYPE_MISMATCH", lambda: dlpack.copy(tensor, dlpack.empty((3,), "int8"))),
-            (AttributeError, ".", lambda: dlpack.from_dlpack(3)),
-            ((TypeError, ValueError), ".", lambda: dlpack.from_dlpack(Answers(b"bytes"))),
-            ((BufferError, RuntimeError, ValueError), ".",
-             lambda: tensor.__dlpack__(dl_device=(2, 0))),
-            (ValueError, ".", lambda: tensor.__dlpack__(stream=1))]:
-        with pytest.raises(kind, match=words):
-            call()
-    assert tensor.ref_count == 1
-
-
 # --- Callbacks --------------------------------------------------------------------------------
 
 
@@ -123,23 +106,6 @@ def test_callbacks_may_use_the_library_and_may_fail(dlpack, capsys):
     tensor.close()
     assert ran == [(2,)] and not inner.pointer
     assert "ZeroDivisionError" in capsys.readouterr().err
-
-
-def test_a_chain_of_frameworks_shares_one_memory(dlpack):
-    array, ran = np.arange(64, dtype=np.float32), []
-    before = sys.getrefcount(array)
-    first = dlpack.from_dlpack(array)
-    first.attach(lambda: ran.append("first"))
-    theirs = tvm_ffi.from_dlpack(first)
-    second = dlpack.from_dlpack(theirs)
-    second.attach(lambda: ran.append("second"))
-    last = np.from_dlpack(second)
-    del first, theirs, second
-    gc.collect()
-    assert not ran and np.shares_memory(last, array)
-    del last
-    settle()
-    assert sorted(ran) == ["first", "second"] and sys.getrefcount(array) == before
 
 
 def test_wrapped_memory_lives_as_long_as_the_tensor():
