@@ -6,11 +6,10 @@ Exit status: 0 success, 1 the check failed, 2 wrong arguments or an expression t
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
-
-from dlpack_rs import _expression as expressions
 
 WHAT = """MODULE:EXPRESSION, evaluated in the module's names, such as 'numpy:arange(6.0)[::-1]';
 or a .npy file"""
@@ -22,15 +21,18 @@ class Wrong(Exception):
 
 def evaluate(text):
     """The object that an argument of `inspect` and `check` names."""
-    if text.endswith(".npy"):
-        try:
+    try:
+        if text.endswith(".npy"):
             import numpy
 
             return numpy.load(text)
-        except Exception as error:
-            raise Wrong(f"{text}: {error}") from None
-    try:
-        return expressions.evaluate(text)
+        name, colon, expression = text.partition(":")
+        if not (name and colon and expression):
+            raise ValueError(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        module = importlib.import_module(name)
+        return eval(expression, {**vars(module), name.partition(".")[0]: module})
     except Exception as error:
         raise Wrong(f"{text}: {type(error).__name__}: {error}") from None
 

@@ -46,12 +46,11 @@ class Consumer:
     exchange_api: bool = False  # asks the C exchange API of the type first
     devices: tuple[int, ...] = (1,)  # DLDeviceType codes
     strides: str = "any"  # "gaps": not negative; "permuted": a dense block; "C": dense, row-major
-    otherwise: str = REFUSES  # what other strides meet
     reversed: str = REFUSES  # what negative strides meet, where `strides` is "gaps"
     byte_offset: str = TAKES  # what an offset meets
     align: int = 1
     unaligned: str = REFUSES  # what an address that is no multiple of `align` meets
-    read_only: str = "keeps"  # or "ignores": it may write; "refuses"
+    read_only: str = "keeps"  # or "ignores": it may write
     always: str = ""  # COPIES: never shares memory
     converts: tuple[str, ...] = ()  # dtypes that it takes by converting them
     note: str = field(default="", compare=False)
@@ -132,15 +131,13 @@ def _reasons(consumer: Consumer, tensor: Inspection) -> Iterator[tuple[str, str]
             yield consumer.reversed, "negative strides"
     if consumer.strides in ("C", "permuted") and not dense(shape, strides, consumer.strides):
         wanted = {"C": "dense in row-major order", "permuted": "one dense block"}
-        yield consumer.otherwise, f"elements must lie {wanted[consumer.strides]}"
+        yield REFUSES, f"elements must lie {wanted[consumer.strides]}"
     if tensor.byte_offset and consumer.byte_offset != TAKES and not empty:
         ignores = "ignores byte_offset and shows other memory"
         yield (consumer.byte_offset,
                ignores if consumer.byte_offset == BREAKS else "byte_offset must be 0")
     if not empty and tensor.address and tensor.address % consumer.align:
         yield consumer.unaligned, f"the address is no multiple of {consumer.align}"
-    if tensor.read_only and consumer.read_only == "refuses":
-        yield REFUSES, "takes no read-only tensors"
     if consumer.always:
         yield consumer.always, "never shares host memory"
     if tensor.dtype_name in consumer.converts:

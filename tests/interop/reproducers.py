@@ -168,7 +168,8 @@ def main(folder, name=None):
         return
     for system, name in ((system, name) for system in ALL for name in ALL[system]):
         python = Path(folder, run.declared(system)["venv"], "bin", "python")
-        done = subprocess.run([python, "-B", __file__, system, name], capture_output=True, text=True)
+        done = subprocess.run([python, "-B", __file__, system, name], capture_output=True,
+                              text=True)
         print(f"{system} {name}: {(done.stdout.splitlines() or ['not run'])[-1]}", flush=True)
 
 

@@ -51,19 +51,6 @@ class Answers:
         return self.device
 
 
-class Old:
-    """A producer from before DLPack 1.0."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, stream=None):
-        return self.array.__dlpack__()
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
 class Fake:
     """A producer whose `__dlpack__` accepts some keywords only, and which records its calls."""
 
@@ -80,6 +67,11 @@ class Fake:
 
     def __dlpack_device__(self):
         return self.device
+
+
+def old(array):
+    """A producer from before DLPack 1.0."""
+    return Fake(("stream",), lambda **_: array.__dlpack__())
 
 
 def edited(edit, array=None):

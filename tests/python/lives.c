@@ -2,8 +2,8 @@
    it, or not used again. No Python.h: one program runs with every CPython.
 
    lives PYTHON OURS restart     Python ends with tensors that are out, and is started again
-   lives PYTHON OURS locks       interpreters with a lock and an allocator of their own (3.12)
-   lives PYTHON OURS together    four of them at once, each releasing what belongs to the next */
+   lives PYTHON OURS together    four interpreters at once, with locks of their own (3.13), each
+                                 releasing what belongs to the next */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -165,39 +165,6 @@ static void restart(void) {
   }
 }
 
-static void locks(void) {
-  const Config own = {0, 0, 0, 1, 0, 1, 2};
-  void *main, *other;
-  int round, count = 2 * N;
-  Status (*start)(void **, const Config *);
-  PY(void (*)(void), Py_Initialize)();
-  if (dlsym(python, "Py_NewInterpreterFromConfig") == NULL) exit(77);
-  start = PY(Status (*)(void **, const Config *), Py_NewInterpreterFromConfig);
-  for (round = 0; round < 5; ++round) {
-    main = PY(void *(*)(void), PyThreadState_Get)();
-    ENSURE(start(&other, &own).kind == 0);
-    say(setup);
-    module();
-    make(&all, 3 * N);
-    PY(void *(*)(void), PyEval_SaveThread)();
-    PY(void (*)(void *), PyEval_RestoreThread)(main);
-    release(&count); /* attached to the main interpreter */
-    release_elsewhere(count);
-    PY(void *(*)(void), PyEval_SaveThread)();
-    PY(void (*)(void *), PyEval_RestoreThread)(other);
-    say("assert len(deleted) == 80, len(deleted)\n");
-    release_elsewhere(count);
-    say("assert len(deleted) == 120, len(deleted)\n"
-        "for source in sources: source.append(1)\n");
-    make(&all, N);
-    PY(void (*)(void *), Py_EndInterpreter)(other);
-    PY(void (*)(void *), PyEval_RestoreThread)(main);
-    release_elsewhere(count); /* of one that has ended */
-    ENSURE(all.n == 0);
-  }
-  ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
-}
-
 static pthread_barrier_t barrier;
 static Tensors boxes[4];
 
@@ -257,7 +224,6 @@ int main(int argc, char **argv) {
   if (python == NULL || ours == NULL) { fprintf(stderr, "%s\n", dlerror()); return 9; }
   switch (argv[3][0]) {
   case 'r': restart(); break;
-  case 'l': locks(); break;
   default: together();
   }
   return 0;

@@ -19,8 +19,6 @@ for name in ("dlrs_py_capsule_consume", "dlrs_py_import"):
     function = getattr(lib, name)
     function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p rejects objects
 LEGACY_WRITABLE = abi.DLRS_PY_LEGACY_WRITABLE
-ALL = 31  # every protocol
-NO_EXCHANGE_API = ALL & ~abi.DLRS_PY_EXCHANGE_API
 
 
 def call(function, *arguments):
@@ -121,10 +119,10 @@ def export(tensor, stream=None, max_version=None, dl_device=None, copy=None):
     return _object(out)
 
 
-def capsule(tensor):
+def capsule(tensor, make=lib.dlrs_py_capsule_new_take, *named):
     out, taken = c_void_p(), tensor.take()
     try:
-        call(lib.dlrs_py_capsule_new_take, byref(taken), byref(out))
+        call(make, byref(taken), *named, byref(out))
     finally:
         tensor.versioned = taken if taken else None
     return _object(out)

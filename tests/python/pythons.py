@@ -48,10 +48,6 @@ def version(python):
     return said and tuple(map(int, said.split()))
 
 
-def debug(python):
-    return ask(python, "hasattr(sys, 'gettotalrefcount')") == "True"
-
-
 def run(python, script, *arguments, **environment):
     """The outcome of a script, which can import modules of this folder and of the package."""
     path = os.pathsep.join([str(HERE), str(ROOT / "python")])

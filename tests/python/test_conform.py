@@ -12,6 +12,7 @@ import dlpack_rs
 import pytest
 from dlpack_rs import abi
 from dlpack_rs.abi import capsule as capsules
+from fakes import new_capsule
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "conformance"))
@@ -84,10 +85,6 @@ def forgetful_table():
 
 def test_an_exchange_api_without_the_read_only_flag():
     table, function = forgetful_table()
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-
     class Forgetful:
         def __init__(self, tensor):
             self.tensor = tensor
@@ -98,7 +95,8 @@ def test_an_exchange_api_without_the_read_only_flag():
         def __dlpack__(self, **keywords):
             return self.tensor.__dlpack__(**keywords)
 
-        __dlpack_c_exchange_api__ = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
+        __dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api",
+                                                None)
 
     class Producer(Ours):
         def make(self, tensor):

@@ -148,7 +148,8 @@ def test_no_message_holds_a_part_of_an_address():
                   (abi.lib.dlrs_copy, pointer, pointer, copy),
                   (abi.lib.dlrs_import_take, c.pointer(pointer), take, out)]
     for bits in range(4, 31):
-        options, wrapped = C().options("dlrs_import_options", align_bytes=1 << bits, copy=-1), C().out
+        options = C().options("dlrs_import_options", align_bytes=1 << bits, copy=-1)
+        wrapped = C().out
         abi.call(abi.lib.dlrs_tensor_wrap, c.byref(plain), 0, None, None, wrapped)
         calls.append((abi.lib.dlrs_import_take, wrapped, options, out))
     addresses = [memory.ctypes.data, c.addressof(legacy.contents), c.addressof(pointer.contents),

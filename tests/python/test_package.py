@@ -165,7 +165,8 @@ def enum_device():
 
 
 def test_inspection_of_other_objects():
-    seen = dlpack_rs.inspect(type("Old", (), {"__dlpack__": lambda self: np.arange(3).__dlpack__()})())
+    kind = type("Old", (), {"__dlpack__": lambda self: np.arange(3).__dlpack__()})
+    seen = dlpack_rs.inspect(kind())
     assert seen.capsule == "dltensor" and seen.version is None and seen.says_device is None
     assert seen.keywords["max_version"] == "no" and "legacy, no version" in str(seen)
     seen = dlpack_rs.inspect(forged())

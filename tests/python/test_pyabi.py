@@ -232,18 +232,14 @@ def test_buffers_that_are_no_tensors(source):
 
 
 @pytest.mark.parametrize("changes, error", [
-    ({"mask": 1}, BufferError), ({"data": None}, BufferError), ({"typestr": "<V4"}, BufferError),
-    ({"typestr": ">f4"}, BufferError), ({"typestr": None}, BufferError), ({"typestr": 7}, TypeError),
+    ({"mask": 1}, BufferError), ({"data": None}, BufferError), ({"typestr": None}, BufferError),
     ({"shape": None}, BufferError), ({"shape": 7}, TypeError), ({"shape": (-1, 3)}, ValueError),
     ({"shape": (1,) * 65}, BufferError), ({"strides": (4,)}, BufferError),
     ({"strides": (3, 4)}, BufferError), ({"shape": ("x", 3)}, TypeError),
     ({"shape": (2**70, 3)}, OverflowError), ({"data": (0, False)}, ValueError),
     ({"shape": (2**40, 2**40)}, ValueError),
     # A buffer holds the data: its bytes are not an address, and these are too few.
-    ({"data": b"ab"}, ValueError), ({"data": bytearray(b"a")}, ValueError),
     ({"data": array.array("Q", [4096, 0])}, ValueError), ({"data": memoryview(b"ab")}, ValueError),
-    ({"data": bytes(24), "offset": 1}, ValueError), ({"data": bytes(24), "offset": -1}, ValueError),
-    ({"data": bytes(24), "strides": (-12, 4)}, ValueError),
     ({"data": (2**64, False)}, OverflowError),
     ({"data": (-1, False)}, OverflowError), ({"data": ("0", False)}, TypeError),
     ({"data": (4096,)}, BufferError), ({"data": ()}, BufferError),

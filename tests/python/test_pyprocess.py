@@ -106,7 +106,7 @@ def of(python):
 
 
 @EVERY_PYTHON
-@pytest.mark.parametrize("scenario", ["restart", "locks", "together"])
+@pytest.mark.parametrize("scenario", ["restart", "together"])
 def test_every_python_embedded(python, scenario, compiled):
     """Python ends while tensors are exported and restarts; interpreters with separate locks."""
     of(python)
@@ -118,7 +118,7 @@ def test_every_python_embedded(python, scenario, compiled):
     done = subprocess.run([*command, program, library, abi.library_path(), scenario],
                           capture_output=True, text=True, timeout=120)
     if done.returncode == 77:
-        pytest.skip("all interpreters share one lock before 3.12, and settings before 3.13")
+        pytest.skip("interpreters share settings before 3.13")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -153,14 +153,19 @@ assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.fresh().Tensor is
 """
 
 
-FORGETFUL = """
-import ctypes, weakref
+# What extensions keep of an interpreter.
+KEPT = """
+import ctypes
 api = ctypes.pythonapi
 for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
     getattr(api, name).restype = ctypes.c_void_p
 api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
 kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
                    ctypes.py_object).value
+"""
+
+FORGETFUL = KEPT + """
+import weakref
 
 def rss():
     with open("/proc/self/statm") as file:
@@ -395,16 +400,9 @@ def test_every_python_imports_it_in_interpreters_with_locks_of_their_own(python)
     pythons.check(python, IN_EACH.replace("PARALLEL", "4" if version > (3, 12) else "1"))
 
 
-TWO_COPIES = """
-import array, ctypes, gc
+TWO_COPIES = KEPT + """
+import array, gc
 import py_module
-from dlpack_rs import abi
-api = ctypes.pythonapi
-for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
-    getattr(api, name).restype = ctypes.c_void_p
-api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
-kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
-                   ctypes.py_object).value
 FROM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 TO = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))
 
@@ -460,7 +458,7 @@ def copy(tmp_path_factory):
 @EVERY_PYTHON
 def test_every_python_two_copies(python, copy):
     of(python)
-    pythons.check(python, f"OURS, OTHER = {abi.library_path()!r}, {str(copy)!r}" + TWO_COPIES)
+    pythons.check(python, f"OURS, OTHER = {abi.library_path()!r}, {str(copy)!r}\n" + TWO_COPIES)
 
 
 FIRST = CREATE + """

@@ -18,6 +18,7 @@ import dlpack_rs
 from dlpack_rs import abi
 from dlpack_rs.abi import enums
 from dlpack_rs.abi._declarations import PYTHON_FUNCTIONS
+from fakes import Answers
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = {**abi.FUNCTIONS, **PYTHON_FUNCTIONS}
@@ -111,14 +112,6 @@ SPECIAL = {"dlrs_view_apply": {"count": 0},
            "dlrs_view_squeeze": {"axis": abi.DLRS_ALL_AXES},
            "dlrs_attach": {"order": abi.DLRS_BEFORE_FREE},
            "dlrs_contiguous": {"order": ord("F")}, "dlrs_mem_free": {"data": None}}
-
-
-class Producer:
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack__(self, **_):
-        return self.capsule
 
 
 class Call:
@@ -223,7 +216,7 @@ class Call:
             out = py_object()
             abi.call(abi.pylib.dlrs_py_capsule_new_take, byref(self.versioned()), byref(out))
             capsule = abi.new_object(out)
-            return py_object({"capsule": capsule, "object": Producer(capsule)}.get(at, self))
+            return py_object({"capsule": capsule, "object": Answers(capsule)}.get(at, self))
         if at == "callback":
             return ctypes.cast(CALLBACK, c_void_p)
         if at == "set_error":

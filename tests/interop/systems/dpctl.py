@@ -5,7 +5,6 @@ import sys
 
 os.environ["OCL_ICD_FILENAMES"] = os.path.join(sys.prefix, "lib", "libintelocl.so")
 
-import dpctl  # noqa: E402
 import dpctl.tensor as dpt  # noqa: E402
 from hooks import exported as address, reversed, to_host, transposed  # noqa: E402
 

@@ -1,6 +1,5 @@
 """Apache TVM."""
 
-import numpy as np
 import tvm
 from hooks import data_ptr as address
 
