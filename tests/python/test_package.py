@@ -219,7 +219,10 @@ def test_inspection_does_not_modify_the_object():
     assert sys.getrefcount(array) == before and str(seen)
 
 
-def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
+@pytest.mark.parametrize("take", [
+    dlpack_rs.from_dlpack, dlpack_rs.from_numpy, dlpack_rs.asarray,
+    lambda x: dlpack_rs.asarray(x, dtype="float32", copy=False)])
+def test_a_byte_offset_is_folded_when_a_tensor_is_shared(take):
     array = np.arange(8, dtype=np.float32)
 
     class Offset:
@@ -229,8 +232,8 @@ def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
             tensor.byte_offset, tensor.shape[0] = 8, 6
             return capsule
 
-    tensor = dlpack_rs.from_dlpack(Offset())
-    assert tensor.data_ptr == array.ctypes.data + 8
+    tensor = take(Offset())
+    assert tensor.byte_offset == 0 and tensor.data_ptr == array.ctypes.data + 8
     seen = dlpack_rs.inspect(tensor)
     assert (seen.byte_offset, seen.address) == (0, array.ctypes.data + 8)
     assert np.from_dlpack(tensor).tolist() == array[2:].tolist()

@@ -7,7 +7,7 @@ use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
 use super::object::{Object, Owned, pointer};
-use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused};
+use super::raise::{KindOf, comes_through, forgive, is, known, meanwhile, raised, refused};
 use super::symbols::Python;
 use super::{stream, wrap};
 use crate::abi::*;
@@ -231,7 +231,9 @@ fn failed(python: Python, object: Object) -> Result<Option<Versioned>> {
         return Err(raised()); // KeyboardInterrupt
     }
     let method = constants::get(python, Constant::Dlpack)?;
-    match meanwhile(python, || python.type_has(python.PyObject_Type(object)?.object(), method)) {
+    match meanwhile(python, comes_through, || {
+        python.type_has(python.PyObject_Type(object)?.object(), method)
+    }) {
         Ok(true) => {
             python.clear();
             Ok(None)

@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::constants::{self, Constant};
 use super::object::{Object, is_a};
-use super::raise::{KindOf, is, known, meanwhile, refused};
+use super::raise::{KindOf, comes_through, is, known, meanwhile, refused};
 use super::symbols::Python;
 use super::{array_interface, behind, buffer, capsule, exchange, home, stream, wrap};
 use crate::abi::*;
@@ -133,7 +133,7 @@ fn refused_by_numpy(
     if !may || ![Python::PyExc_BufferError, Python::PyExc_TypeError].into_iter().any(refuses) {
         return Err(refusal);
     }
-    match meanwhile(python, || array_interface::from_named(python, object)) {
+    match meanwhile(python, comes_through, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
             python.clear();
             // SAFETY: the tensor is ours.

@@ -8,7 +8,7 @@ use core::ffi::CStr;
 
 use super::arguments::method;
 use super::copies;
-use super::failure::{dtype_name, refused};
+use super::failure::{self, dtype_name, refused};
 use super::tensor::{Held, This};
 use super::views::step;
 use crate::abi::*;
@@ -144,7 +144,7 @@ pub fn dtype_of(this: This) -> Result<Owned> {
 
 /// A module. One that is loaded is found much faster than it is imported.
 pub fn import(python: Python, name: &CStr) -> Result<Owned> {
-    let text = text(python, name)?;
+    let text = failure::text(python, name.to_bytes())?;
     // SAFETY: live objects, and a text that ends with NUL.
     unsafe {
         match Owned::new(python.PyImport_GetModule(text.object())) {

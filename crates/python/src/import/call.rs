@@ -144,7 +144,7 @@ pub(super) fn lacks(python: Python, object: Object, method: Object) -> bool {
     if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
-    let found = meanwhile(python, || python.attribute(object, method));
+    let found = meanwhile(python, |_| true, || python.attribute(object, method));
     let missing = matches!(found, Ok(None));
     if missing {
         python.clear();
