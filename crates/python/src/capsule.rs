@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::object::{Object, Owned, contents, inside, pointer};
 use super::raise::{raised, required};
 use super::symbols::{CriticalSection, Destructor, PyObject, Python};
-use super::{ticket, wrap};
+use super::ticket;
+use super::wrap::{self, Reference};
 use crate::abi::*;
 use crate::device_type;
 use crate::error::{Arg, Error, Result, Status::*};
@@ -232,7 +233,7 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 /// several threads one gets it, without the GIL too: nothing in here releases the critical section.
 /// A Python that has none has the GIL.
 #[inline(never)]
-pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
+pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Reference> {
     let ends = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
     let mut section = CriticalSection([0; _]);
     // SAFETY: a live object; the section is ended where it was begun.
@@ -244,7 +245,7 @@ pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
         if let Some((_, end)) = ends {
             end(&raw mut section);
         }
-        taken
+        Ok(Reference::new(python, taken?))
     }
 }
 

@@ -24,7 +24,7 @@ use dlpack_python::import::{Wanted, import, protocol};
 use dlpack_python::payload::{Payload, payload};
 use dlpack_python::raise::required;
 
-use dlpack_python::wrap::{only_object, release};
+use dlpack_python::wrap::{Reference, only_object, release};
 use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes, home, stream};
 use dlpack_tensor::tensor::alloc::{self, Request};
 use dlpack_tensor::tensor::block::{self, Block, Owner};
@@ -233,19 +233,21 @@ pub unsafe fn wrap_if(
 }
 
 /// One reference to our tensor, released when it goes out of scope.
-pub struct Held(Python, Versioned);
+pub struct Held(Reference);
 
 impl Held {
     /// # Safety
     /// `tensor` is a live block of ours, with one reference to give; attached to Python until this
     /// is dropped.
     pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
-        Held(python, tensor)
+        // SAFETY: a live tensor, with one reference to give.
+        Held(unsafe { Reference::new(python, tensor) })
     }
 
     /// A new tensor, uninitialised.
     pub fn alloc(python: Python, request: &Request) -> Result<Held> {
-        Ok(Held(python, alloc::new(request)?))
+        // SAFETY: a fresh block.
+        unsafe { Ok(Held::new(python, alloc::new(request)?)) }
     }
 
     /// The tensor of any object.
@@ -267,43 +269,31 @@ impl Held {
     /// The tensor of any object, by a request of [`wanted`].
     #[inline]
     pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Held> {
-        Ok(Held(python, import(python, object, wanted)?))
+        Ok(Held(import(python, object, wanted)?))
     }
 
     /// The tensor, whose reference stays here.
     pub fn live(&self) -> Live<'_> {
         // SAFETY: a live block of ours.
-        unsafe { Live::new(self.0, self.1.cast()) }
+        unsafe { Live::new(self.0.python, self.0.tensor().cast()) }
     }
 
     /// Gives the reference to `take`, or releases it where that fails.
     #[inline]
     pub fn give<T>(self, take: impl FnOnce(Versioned) -> Result<T>) -> Result<T> {
-        let taken = take(self.1);
-        if taken.is_ok() {
-            core::mem::forget(self);
-        }
-        taken
+        self.0.give(take)
     }
 
     /// The tensor as an object of one of the types that hold tensors.
     #[inline(never)]
     pub fn object(self, kind: Object) -> Result<Owned> {
-        let python = self.0;
+        let python = self.0.python;
         let &DLTensor { byte_offset, device, .. } = self.live().description();
         let as_is = byte_offset == 0 || opaque_handle(device.device_type);
         // SAFETY: a type whose objects hold a tensor; a live block of ours, which is given.
         self.give(|tensor| unsafe {
             wrap_if(python, kind, || if as_is { Ok(tensor.cast()) } else { owned(tensor) })
         })
-    }
-}
-
-impl Drop for Held {
-    #[inline(never)]
-    fn drop(&mut self) {
-        // SAFETY: our reference.
-        unsafe { release(self.0, self.1) }
     }
 }
 
