@@ -6,10 +6,7 @@ use core::ptr::with_exposed_provenance_mut;
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{self, Constant};
 use super::object::kinds::{DICT, TEXT};
-use super::object::{Object, Owned, is_a, tuple_of};
-use super::raise::{KindOf, Quoted, is, known, refused, required, utf8};
 use super::stream::{self, Stream};
-use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::dtype;
 use crate::dtype_notation::{self, Notation};
@@ -17,6 +14,10 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
 use crate::registry;
 use crate::wrap::Reference;
+use crate::{
+    KindOf, Object, Owned, PyBuffer, Python, Quoted, is, is_a, known, refused, required, tuple_of,
+    utf8,
+};
 
 /// A tensor over the memory that the object describes; `None` without an array interface.
 pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option<Reference>> {

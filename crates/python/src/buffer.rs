@@ -4,10 +4,7 @@ use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use super::home::{self, Life};
-use super::object::{Object, Owned};
 use super::payload::lent_block;
-use super::raise::{Quoted, known, raised, refused};
-use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype;
@@ -19,6 +16,7 @@ use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
 use crate::wrap::Reference;
+use crate::{Object, Owned, PyBuffer, Python, Quoted, known, raised, refused};
 
 /// Extents, strides and format; no pointers to pointers, and not necessarily writable.
 const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT

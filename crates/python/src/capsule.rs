@@ -8,9 +8,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::object::{Object, Owned, contents, inside, pointer};
-use super::raise::{raised, required};
-use super::symbols::{CriticalSection, Destructor, PyObject, Python};
+use super::object::{contents, inside};
 use super::ticket;
 use super::wrap::{self, Reference};
 use crate::abi::*;
@@ -19,6 +17,9 @@ use crate::error::{Arg, Error, Result, Status::*};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
+use crate::{
+    CriticalSection, Destructor, Object, Owned, PyObject, Python, pointer, raised, required,
+};
 
 /// A legacy tensor that is not consumed.
 pub const LEGACY: &CStr = c"dltensor";
@@ -125,7 +126,7 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
     if own {
         return Err(Error::new(DLRS_BAD_ARG)
             .detail("the name is one of DLPack's\0Give a name of your own.")
-            .of(NAME));
+            .of(Arg::name));
     }
     // SAFETY: `tensor` is live, and its reference goes to the capsule; `name` is static.
     unsafe {
@@ -133,9 +134,6 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
         shell(python, tensor.as_ptr().cast(), name, destroy_private)
     }
 }
-
-/// The parameter that [`private`] reports.
-const NAME: Arg = Arg::name;
 
 /// The tensor in a private capsule of that name; `None` for any other object. Sets no
 /// exception.

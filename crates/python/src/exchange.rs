@@ -6,16 +6,16 @@ use core::ptr::{NonNull, null, null_mut};
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
-use super::object::{Object, Owned, pointer};
-use super::raise::{KindOf, comes_through, forgive, is, known, meanwhile, raised, refused};
 use super::stream;
-use super::symbols::Python;
 use super::wrap::Reference;
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Result, Status::*};
-
 use crate::validate::exchange::{find, read};
+use crate::{
+    KindOf, Object, Owned, Python, comes_through, forgive, is, known, meanwhile, pointer, raised,
+    refused,
+};
 
 /// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
 /// but a capsule of the right name. The tables are static, so they outlive the capsule.

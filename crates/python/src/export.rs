@@ -6,10 +6,7 @@ use core::ptr::null_mut;
 use super::capsule;
 use super::constants::{self, Constant};
 use super::home;
-use super::object::{Object, Owned, detached};
-use super::raise::{Quoted, refused, utf8};
 use super::stream;
-use super::symbols::Python;
 use super::words;
 use super::wrap::{self, Reference};
 use crate::abi::*;
@@ -22,6 +19,7 @@ use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, ready, share};
 use crate::validate::Snapshot;
+use crate::{Object, Owned, Python, Quoted, detached, refused, utf8};
 
 /// The parsed keywords of `__dlpack__`.
 pub struct Request {

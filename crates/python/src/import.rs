@@ -13,15 +13,13 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::constants::{self, Constant};
-use super::object::{Object, is_a};
-use super::raise::{KindOf, comes_through, is, known, meanwhile, refused};
-use super::symbols::Python;
 use super::wrap::Reference;
 use super::{array_interface, behind, buffer, capsule, exchange, home, stream};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::block;
 
+use crate::{KindOf, Object, Python, comes_through, is, is_a, known, meanwhile, refused};
 pub use call::Wanted;
 
 /// The ways, as bits.

@@ -6,14 +6,12 @@ use core::ptr::{NonNull, from_ref};
 
 use super::buffer;
 use super::home::{self, Home, Life};
-use super::object::Object;
-use super::raise::aside;
-use super::symbols::Python;
 use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::tensor::block::{self, Block, Kept, Owner};
 use crate::tensor::{Legacy, Versioned, share, wrap};
 use crate::validate::{Level, Rules, Snapshot, check_version};
+use crate::{Object, Python, aside};
 
 /// The owner of a block that keeps `object`, whose reference [`taken`] then takes.
 #[inline(always)]

@@ -8,7 +8,7 @@ use core::ffi::CStr;
 
 use super::arguments::method;
 use super::copies;
-use super::failure::{self, dtype_name, refused};
+use super::failure::{dtype_name, refused};
 use super::tensor::{Held, This};
 use super::views::step;
 use crate::abi::*;
@@ -21,9 +21,8 @@ use crate::integer_text::unsigned;
 use crate::layout::Order;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
-use dlpack_python::raise::{is, raised, required};
 use dlpack_python::words::{given, policy};
-use dlpack_python::{Object, Owned, Python, text};
+use dlpack_python::{Object, Owned, Python, is, raised, required, text, text_of};
 use dlpack_tensor::tensor::alloc::Request;
 
 method!(
@@ -144,7 +143,7 @@ pub fn dtype_of(this: This) -> Result<Owned> {
 
 /// A module. One that is loaded is found much faster than it is imported.
 pub fn import(python: Python, name: &CStr) -> Result<Owned> {
-    let text = failure::text(python, name.to_bytes())?;
+    let text = text_of(python, name.to_bytes())?;
     // SAFETY: live objects, and a text that ends with NUL.
     unsafe {
         match Owned::new(python.PyImport_GetModule(text.object())) {

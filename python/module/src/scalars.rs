@@ -19,8 +19,7 @@ use crate::error::Result;
 use crate::integer_text::signed;
 use crate::validate::Snapshot;
 use dlpack_python::kinds::TEXT;
-use dlpack_python::raise::{is, utf8};
-use dlpack_python::{Object, Owned, Python, is_a};
+use dlpack_python::{Object, Owned, Python, is, is_a, utf8};
 
 /// The only element as Python's object. `kind` is the exception where there are several.
 fn only(this: This, name: &str, kind: fn(Python) -> Object<'static>) -> Result<Owned> {

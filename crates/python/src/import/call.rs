@@ -5,8 +5,7 @@ use crate::constants::{self, Constant};
 use crate::copy::CopyPolicy;
 use crate::error::Result;
 use crate::home::Home;
-use crate::raise::{is, meanwhile, raised};
-use crate::{Object, Owned, Python, numbers, stream, tuple_of};
+use crate::{Object, Owned, Python, is, meanwhile, numbers, raised, stream, tuple_of};
 use dlpack_tensor::import::Import;
 
 /// The request of an import.

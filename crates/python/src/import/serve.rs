@@ -8,12 +8,11 @@ use crate::constants::{self, Constant};
 use crate::copy::{CopyPolicy, Options, Streams};
 use crate::device_type::{CPU, host_reachable};
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::raise::{is, raised};
 use crate::stream::{self, Stream};
 
 use crate::validate::{Snapshot, check_version, flags_of};
 use crate::wrap::Reference;
-use crate::{Object, Python, capsule, detached};
+use crate::{Object, Python, capsule, detached, is, raised};
 use dlpack_tensor::import::{self, Import};
 
 /// What is wanted of a tensor that an object has exported.
