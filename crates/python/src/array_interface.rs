@@ -8,15 +8,13 @@ use super::constants::{self, Constant};
 use super::object::kinds::{DICT, TEXT};
 use super::stream::{self, Stream};
 use crate::abi::*;
-use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
-use crate::registry;
 use crate::wrap::Reference;
 use crate::{
-    KindOf, Object, Owned, PyBuffer, Python, Quoted, is, is_a, known, refused, required, tuple_of,
-    utf8,
+    KindOf, Object, Owned, PyBuffer, Python, Quoted, dtype, is, is_a, known, refused, registry,
+    required, tuple_of, utf8,
 };
 
 /// A tensor over the memory that the object describes; `None` without an array interface.

@@ -6,8 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use super::symbols::{self, HEADER, NAMES, refuse};
 use crate::error::Result;
-use crate::platform;
-use crate::{PyObject, Python, aside, header_nbytes};
+use crate::{PyObject, Python, aside, header_nbytes, platform};
 
 /// The table is filled.
 static READY: AtomicBool = AtomicBool::new(false);

@@ -7,16 +7,14 @@ use super::home::{self, Life};
 use super::payload::lent_block;
 use crate::abi::*;
 use crate::device_type::CPU;
-use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
-use crate::platform;
 use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
 use crate::wrap::Reference;
-use crate::{Object, Owned, PyBuffer, Python, Quoted, known, raised, refused};
+use crate::{Object, Owned, PyBuffer, Python, Quoted, dtype, known, platform, raised, refused};
 
 /// Extents, strides and format; no pointers to pointers, and not necessarily writable.
 const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT

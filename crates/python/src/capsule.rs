@@ -12,13 +12,13 @@ use super::object::{contents, inside};
 use super::ticket;
 use super::wrap::{self, Reference};
 use crate::abi::*;
-use crate::device_type;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
 use crate::{
-    CriticalSection, Destructor, Object, Owned, PyObject, Python, pointer, raised, required,
+    CriticalSection, Destructor, Object, Owned, PyObject, Python, device_type, pointer, raised,
+    required,
 };
 
 /// A legacy tensor that is not consumed.

@@ -9,12 +9,11 @@ use super::home::Home;
 use super::stream;
 use super::wrap::Reference;
 use crate::abi::*;
-use crate::dtype;
 use crate::error::{Error, Result, Status::*};
 use crate::validate::exchange::{find, read};
 use crate::{
-    KindOf, Object, Owned, Python, comes_through, forgive, is, known, meanwhile, pointer, raised,
-    refused,
+    KindOf, Object, Owned, Python, comes_through, dtype, forgive, is, known, meanwhile, pointer,
+    raised, refused,
 };
 
 /// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything

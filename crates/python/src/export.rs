@@ -3,12 +3,9 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use super::capsule;
 use super::constants::{self, Constant};
-use super::home;
-use super::stream;
-use super::words;
 use super::wrap::{self, Reference};
+use super::{capsule, home, stream, words};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};

@@ -19,8 +19,9 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering
 use super::constants;
 use crate::error::{Error, Result, Status::*};
 use crate::integer_text::hex;
-use crate::platform;
-use crate::{Message, Object, Owned, PyObject, Python, aside, pointer, raised, required, text_of};
+use crate::{
+    Message, Object, Owned, PyObject, Python, aside, platform, pointer, raised, required, text_of,
+};
 
 /// A place for an object that an interpreter's record keeps.
 pub struct Slot(AtomicPtr<PyObject>);

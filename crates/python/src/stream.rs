@@ -14,8 +14,7 @@ use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 use crate::ready::Ready;
-use crate::registry;
-use crate::{Python, detached};
+use crate::{Python, detached, registry};
 
 /// The number that stands for Python's `None`.
 pub const NONE: i64 = i64::MIN;

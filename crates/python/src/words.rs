@@ -6,10 +6,9 @@ use super::array_interface::numbers;
 use super::import::Wanted;
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
-use crate::device_type;
 use crate::error::{Error, Result, Status::*};
 use crate::integer_text::signed;
-use crate::{KindOf, Object, Python, is, is_a, kinds, refused, utf8};
+use crate::{KindOf, Object, Python, device_type, is, is_a, kinds, refused, utf8};
 
 /// An object that is given: `None` of Python's is the default.
 #[inline]

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, raise, refused, set, set_more, wrong};
+use super::failure::{Message, raise, refused, set, wrong};
 use super::tensor::This;
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::error::{Arg, Error, Result, Status::*};
@@ -250,15 +250,15 @@ impl<'a> Call<'a> {
         let (python, name, error) = (self.python, self.name(), error.of(parameter));
         if !other.is_empty() {
             let error = Error::new(DLRS_PARSE).detail(other).of(parameter);
-            return set(python, kind, name, &error, Some(text));
+            return set(python, kind, name, &error, Some(text), format_args!(""));
         }
         let unknown = parameter == Arg::dtype && error.status() == DLRS_PARSE;
-        match if unknown { nearest(text) } else { None } {
+        match nearest(text).filter(|_| unknown) {
             Some(near) => {
                 let more = format_args!(" Did you mean '{}'?", dtype::Name(near));
-                set_more(python, kind, name, &error, Some(text), more)
+                set(python, kind, name, &error, Some(text), more)
             }
-            None => set(python, kind, name, &error, Some(text)),
+            None => set(python, kind, name, &error, Some(text), format_args!("")),
         }
     }
 

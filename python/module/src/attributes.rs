@@ -9,13 +9,12 @@ use super::failure::{Message, dtype_name, none, raise, refused, slot};
 use super::scalars;
 use super::views::get_transposed;
 use crate::abi::*;
-use crate::copy;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::spec::GetSetDef;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
-use crate::{device_type, dtype};
+use crate::{copy, device_type, dtype};
 use dlpack_python::{Owned, Python, numbers, required, text_of};
 
 /// What an attribute is, of a tensor that was read.

@@ -111,24 +111,13 @@ pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
     if error.status() == DLRS_CALLBACK && python.has_raised() {
         return raised();
     }
-    set(python, class_of(python, error.status() as i32), name, error, None)
+    set(python, class_of(python, error.status() as i32), name, error, None, format_args!(""))
 }
 
-/// Sets an exception of a kind with an error's text, of which a foreign text may be the value.
+/// Sets an exception of a kind with an error's text, of which a foreign text may be the value, and
+/// more behind the remedy.
 #[cold]
 pub fn set(
-    python: Python,
-    kind: Object,
-    name: &'static str,
-    error: &Error,
-    value: Option<&[u8]>,
-) -> Error {
-    set_more(python, kind, name, error, value, format_args!(""))
-}
-
-/// As [`set`], with more behind the remedy.
-#[cold]
-pub fn set_more(
     python: Python,
     kind: Object,
     name: &'static str,
@@ -147,7 +136,7 @@ pub fn set_more(
 /// IndexError, by which iteration ends too: there is no such element.
 #[cold]
 pub fn no_element(python: Python, name: &'static str, error: &Error) -> Error {
-    set(python, python.PyExc_IndexError(), name, error, None)
+    set(python, python.PyExc_IndexError(), name, error, None, format_args!(""))
 }
 
 /// TypeError: a call with arguments that the function does not have.

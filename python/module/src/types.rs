@@ -6,8 +6,10 @@ use core::ptr::null;
 
 use super::failure::refuse_new;
 use super::spec::*;
-use super::{attributes, copies, dlpack, keys, makes, numpy, pickles, scalars};
-use super::{tensor, values, views, workers, writes};
+use super::{
+    attributes, copies, dlpack, keys, makes, numpy, pickles, scalars, tensor, values, views,
+    workers, writes,
+};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::Result;
 use dlpack_python::capsule::EXCHANGE_API;
