@@ -138,7 +138,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
             check_flags(legacy_flags).of(Arg::legacy_flags)?;
             let capsule = Object::new(capsule.as_ptr());
             let taken = capsule::consume(Python::get()?, capsule, legacy_flags);
-            out.give(taken.of(Arg::capsule)?);
+            out.give(taken.of(Arg::capsule)?.into_tensor());
             Ok(())
         })
     }
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn dlrs_py_import(
                 [options.device, options.copy].map(|object| Object::optional(object.cast()));
             wanted.ask(python, device, copy).of(Arg::options)?;
             let imported = python::import::import(python, Object::new(object.as_ptr()), &wanted);
-            out.give(imported.of(Arg::object)?);
+            out.give(imported.of(Arg::object)?.into_tensor());
             Ok(())
         })
     }

@@ -133,14 +133,17 @@ def test_inspection_of_an_array():
     assert found["numpy"] == "takes" and found["torch"] == "refuses" and found["paddle"] == "breaks"
 
 
-def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
+@pytest.mark.parametrize("take", [
+    dlpack_rs.from_dlpack, dlpack_rs.from_numpy, dlpack_rs.asarray,
+    lambda x: dlpack_rs.asarray(x, dtype="float32", copy=False)])
+def test_a_byte_offset_is_folded_when_a_tensor_is_shared(take):
     array = np.arange(8, dtype=np.float32)
 
     def moved(struct):
         struct.dl_tensor.byte_offset, struct.dl_tensor.shape[0] = 8, 6
 
-    tensor = dlpack_rs.from_dlpack(edited(moved, array))
-    assert tensor.data_ptr == array.ctypes.data + 8
+    tensor = take(edited(moved, array))
+    assert tensor.byte_offset == 0 and tensor.data_ptr == array.ctypes.data + 8
     seen = dlpack_rs.inspect(tensor)
     assert (seen.byte_offset, seen.address) == (0, array.ctypes.data + 8)
     assert np.from_dlpack(tensor).tolist() == array[2:].tolist()

@@ -6,20 +6,19 @@ use core::ptr::with_exposed_provenance_mut;
 use super::buffer::{Keeper, Lent, Place};
 use super::constants::{self, Constant};
 use super::object::kinds::{DICT, TEXT};
-use super::object::{Object, Owned, is_a, tuple_of};
-use super::raise::{KindOf, Quoted, is, known, refused, required, utf8};
 use super::stream::{self, Stream};
-use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
-use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
-use crate::registry;
-use crate::tensor::Versioned;
+use crate::wrap::Reference;
+use crate::{
+    KindOf, Object, Owned, PyBuffer, Python, Quoted, dtype, is, is_a, known, refused, registry,
+    required, tuple_of, utf8,
+};
 
 /// A tensor over the memory that the object describes; `None` without an array interface.
-pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option<Versioned>> {
+pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option<Reference>> {
     for (name, cuda) in [(Constant::CudaArrayInterface, true), (Constant::ArrayInterface, false)] {
         if let Some(found) = python.attribute(object, constants::get(python, name)?)? {
             return over(python, object, &found, cuda.then_some(stream)).map(Some);
@@ -31,7 +30,7 @@ pub fn from_object(python: Python, object: Object, stream: i64) -> Result<Option
 /// As [`from_object`], of an array of the host whose elements have a name that NumPy, which keeps
 /// them as bytes, does not understand: `None` for any other.
 #[cold]
-pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
+pub fn from_named(python: Python, object: Object) -> Result<Option<Reference>> {
     let name = constants::get(python, Constant::ArrayInterface)?;
     let Some(found) = python.attribute(object, name)? else { return Ok(None) };
     let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
@@ -42,7 +41,7 @@ pub fn from_named(python: Python, object: Object) -> Result<Option<Versioned>> {
     }
 }
 
-fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Result<Versioned> {
+fn over(python: Python, object: Object, found: &Owned, cuda: Option<i64>) -> Result<Reference> {
     if !is_a(python, found.object(), DICT) {
         let text = format_args!(
             "the array interface of {} is no dict but {}: is it a class in place of an array?",

@@ -4,10 +4,9 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use super::raise::aside;
-use super::symbols::{self, HEADER, NAMES, PyObject, Python, header_nbytes, refuse};
+use super::symbols::{self, HEADER, NAMES, refuse};
 use crate::error::Result;
-use crate::platform;
+use crate::{PyObject, Python, aside, header_nbytes, platform};
 
 /// The table is filled.
 static READY: AtomicBool = AtomicBool::new(false);

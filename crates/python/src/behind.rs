@@ -7,9 +7,10 @@ use core::{ffi::CStr, ptr::NonNull, sync::atomic::Ordering::Relaxed};
 use crate::constants::{self, Constant};
 use crate::error::Result;
 use crate::tensor::block::{self, Block, Owner};
-use crate::tensor::{Versioned, wrap::spec_of};
+use crate::tensor::wrap::spec_of;
 use crate::validate::{Level, Rules, Snapshot};
-use crate::{Object, Owned, Python, capsule, home, payload, pointer, raise, wrap};
+use crate::wrap::Reference;
+use crate::{Object, Owned, Python, capsule, home, payload, pointer, raise};
 
 /// What NumPy keeps of a versioned import. A legacy one is read-only there, which no legacy struct
 /// can say again: a chain has one at most.
@@ -17,12 +18,10 @@ const KEPT: &CStr = c"numpy_dltensor_versioned";
 
 /// `tensor`, which `object` exported, or in its place one that keeps a block of ours, in whose
 /// memory all its elements are.
-///
-/// # Safety
-/// `tensor` is live, of any major; on success the result owns the caller's reference.
 #[inline(never)]
-pub unsafe fn shortened(python: Python, object: Object, tensor: Versioned) -> Result<Versioned> {
+pub fn shortened(object: Object, tensor: Reference) -> Result<Reference> {
     const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    let python = tensor.python;
     let home = home::here(python)?;
     let lent = capsule::LENT.load(Relaxed) || home.lender.kept().is_some();
     // Before, nothing is over our memory. Only a type made in C, as NumPy's own, exports nothing
@@ -34,22 +33,22 @@ pub unsafe fn shortened(python: Python, object: Object, tensor: Versioned) -> Re
         return Ok(tensor);
     };
     let (mut whole, mut part) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: `tensor` is live, and so is `base`, which the array keeps.
+    // SAFETY: `base` is live: the array keeps it.
+    let read = unsafe { whole.read_managed(Block::versioned(base).as_ptr(), RULES) };
+    let read = read.and(tensor.read(RULES, &mut part));
+    let [inner, outer] = [&part, &whole].map(|tensor| {
+        let (low, high) = tensor.byte_extent;
+        [low, high].map(|byte| tensor.first() as i128 + i128::from(byte))
+    });
+    let inside = part.device == whole.device && outer[0] <= inner[0] && inner[1] <= outer[1];
+    if read.is_err() || !(inside || part.empty) {
+        return Ok(tensor); // it is refused later, or the elements are elsewhere
+    }
+    let owner = Owner::Versioned(Block::versioned(base));
+    // SAFETY: `base` is live; what is made of it is ours.
     unsafe {
-        let read = whole.read_managed(Block::versioned(base).as_ptr(), RULES);
-        let read = read.and(part.read_managed(tensor.as_ptr(), RULES));
-        let [inner, outer] = [&part, &whole].map(|tensor| {
-            let (low, high) = tensor.byte_extent;
-            [low, high].map(|byte| tensor.first() as i128 + i128::from(byte))
-        });
-        let inside = part.device == whole.device && outer[0] <= inner[0] && inner[1] <= outer[1];
-        if read.is_err() || !(inside || part.empty) {
-            return Ok(tensor); // it is refused later, or the elements are elsewhere
-        }
-        let owner = Owner::Versioned(Block::versioned(base));
         let block = block::shared(&spec_of(&part, part.flags, owner), base)?;
-        wrap::release(python, tensor);
-        Ok(Block::versioned(block))
+        Ok(Reference::new(python, Block::versioned(block)))
     }
 }
 

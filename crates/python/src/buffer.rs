@@ -4,27 +4,23 @@ use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use super::home::{self, Life};
-use super::object::{Object, Owned};
 use super::payload::lent_block;
-use super::raise::{Quoted, known, raised, refused};
-use super::symbols::{PyBuffer, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
-use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
-use crate::platform;
-use crate::tensor::Versioned;
 use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
+use crate::wrap::Reference;
+use crate::{Object, Owned, PyBuffer, Python, Quoted, dtype, known, platform, raised, refused};
 
 /// Extents, strides and format; no pointers to pointers, and not necessarily writable.
 const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT
 
 /// A tensor over the object's buffer; `None` when it has none.
-pub fn from_object(python: Python, object: Object) -> Result<Option<Versioned>> {
+pub fn from_object(python: Python, object: Object) -> Result<Option<Reference>> {
     if !python.PyObject_CheckBuffer(object)? {
         return Ok(None);
     }
@@ -111,7 +107,7 @@ impl Place {
         (device, dtype): (DLDevice, DLDataType),
         shape: &[i64],
         strides: Option<&[i64]>,
-    ) -> Result<Versioned> {
+    ) -> Result<Reference> {
         let tensor = DLTensor {
             data: self.data,
             device,
@@ -148,7 +144,8 @@ impl Place {
                 super::wrap::around_read(python, &snapshot, objects.object())?
             }
         };
-        Ok(Block::versioned(block))
+        // SAFETY: a new block, whose reference is ours.
+        Ok(unsafe { Reference::new(python, Block::versioned(block)) })
     }
 
     /// Whether all elements lie in the buffer.
@@ -166,7 +163,7 @@ impl Place {
     }
 }
 
-fn over(python: Python, object: Object, lent: Lent) -> Result<Versioned> {
+fn over(python: Python, object: Object, lent: Lent) -> Result<Reference> {
     let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } = lent.view();
     let ndim = check_ndim(ndim)?;
     let format = match format.is_null() {

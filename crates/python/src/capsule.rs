@@ -8,16 +8,18 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::object::{Object, Owned, contents, inside, pointer};
-use super::raise::{raised, required};
-use super::symbols::{CriticalSection, Destructor, PyObject, Python};
-use super::{ticket, wrap};
+use super::object::{contents, inside};
+use super::ticket;
+use super::wrap::{self, Reference};
 use crate::abi::*;
-use crate::device_type;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
+use crate::{
+    CriticalSection, Destructor, Object, Owned, PyObject, Python, device_type, pointer, raised,
+    required,
+};
 
 /// A legacy tensor that is not consumed.
 pub const LEGACY: &CStr = c"dltensor";
@@ -124,7 +126,7 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
     if own {
         return Err(Error::new(DLRS_BAD_ARG)
             .detail("the name is one of DLPack's\0Give a name of your own.")
-            .of(NAME));
+            .of(Arg::name));
     }
     // SAFETY: `tensor` is live, and its reference goes to the capsule; `name` is static.
     unsafe {
@@ -132,9 +134,6 @@ pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) ->
         shell(python, tensor.as_ptr().cast(), name, destroy_private)
     }
 }
-
-/// The parameter that [`private`] reports.
-const NAME: Arg = Arg::name;
 
 /// The tensor in a private capsule of that name; `None` for any other object. Sets no
 /// exception.
@@ -232,7 +231,7 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 /// several threads one gets it, without the GIL too: nothing in here releases the critical section.
 /// A Python that has none has the GIL.
 #[inline(never)]
-pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Versioned> {
+pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Reference> {
     let ends = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
     let mut section = CriticalSection([0; _]);
     // SAFETY: a live object; the section is ended where it was begun.
@@ -244,7 +243,7 @@ pub fn consume(python: Python, capsule: Object, legacy_flags: u64) -> Result<Ver
         if let Some((_, end)) = ends {
             end(&raw mut section);
         }
-        taken
+        Ok(Reference::new(python, taken?))
     }
 }
 

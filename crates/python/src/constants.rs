@@ -3,11 +3,9 @@
 use core::ffi::CStr;
 
 use super::home::{self, Home, Slot};
-use super::object::{Object, numbers, text, tuple_of};
-use super::raise::raised;
-use super::symbols::Python;
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
 use crate::error::Result;
+use crate::{Object, Python, numbers, raised, text, tuple_of};
 
 /// The texts that are kept, and in [`words`] the contents of each.
 macro_rules! texts {

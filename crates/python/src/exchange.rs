@@ -6,16 +6,15 @@ use core::ptr::{NonNull, null, null_mut};
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::home::Home;
-use super::object::{Object, Owned, pointer};
-use super::raise::{KindOf, forgive, is, known, meanwhile, raised, refused};
-use super::symbols::Python;
-use super::{stream, wrap};
+use super::stream;
+use super::wrap::Reference;
 use crate::abi::*;
-use crate::dtype;
 use crate::error::{Error, Result, Status::*};
-use crate::tensor::Versioned;
-use crate::validate::check_version;
 use crate::validate::exchange::{find, read};
+use crate::{
+    KindOf, Object, Owned, Python, comes_through, dtype, forgive, is, known, meanwhile, pointer,
+    raised, refused,
+};
 
 /// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
 /// but a capsule of the right name. The tables are static, so they outlive the capsule.
@@ -37,7 +36,7 @@ pub fn from_object(
     home: &Home,
     object: Object,
     stream: i64,
-) -> Result<Option<Versioned>> {
+) -> Result<Option<Reference>> {
     let name = constants::of(python, home, Constant::ExchangeApi)?;
     let kind = python.PyObject_Type(object)?;
     let header = header_in(python, python.attribute_of_type(kind.object(), name)?);
@@ -95,30 +94,23 @@ unsafe fn by_table(
     object: Object,
     table: &DLPackExchangeAPI,
     stream: i64,
-) -> Result<Option<Versioned>> {
+) -> Result<Option<Reference>> {
     let Some(export) = table.managed_tensor_from_py_object_no_sync else { return Ok(None) };
     let mut tensor = null_mut();
     // SAFETY: attached; `object` is live, of the table's type, and `tensor` is a variable.
-    unsafe {
-        if export(object.as_ptr().cast(), &raw mut tensor) != 0 {
-            return failed(python, object);
-        }
-        let Some(tensor) = NonNull::new(tensor) else { return failed(python, object) };
-        let serves = || {
-            forgive(python)?; // of one that does not know that it succeeded
-            Ok(check_version(tensor.as_ptr()).is_err()
-                || literal(python, home, object, tensor)?
-                    && ordered(python, table, tensor, stream)?)
-        };
-        match serves() {
-            Ok(true) => Ok(Some(tensor)),
-            // `__dlpack__` rejects such tensors, and orders streams itself.
-            other => {
-                wrap::release(python, tensor);
-                other.map(|_| None)
-            }
-        }
-    }
+    let answer = unsafe { export(object.as_ptr().cast(), &raw mut tensor) };
+    let Some(tensor) = NonNull::new(tensor).filter(|_| answer == 0) else {
+        return failed(python, object);
+    };
+    // SAFETY: what the table gives is live, and its reference ours.
+    let tensor = unsafe { Reference::new(python, tensor) };
+    forgive(python)?; // of one that does not know that it succeeded
+    let Ok(found) = tensor.description() else { return Ok(Some(tensor)) };
+    // `__dlpack__` rejects the others, and orders streams itself.
+    let serves = literal(python, home, object, found.dtype.code)?
+        // SAFETY: the tensor is the table's.
+        && unsafe { ordered(python, table, &found, stream)? };
+    Ok(serves.then_some(tensor))
 }
 
 /// Whether the elements are what they seem, and all that there is to them. A table describes memory
@@ -126,18 +118,13 @@ unsafe fn by_table(
 /// write, and lazily conjugated ones, as if they were neither. Its `__dlpack__` refuses both, in
 /// words of its own, so that is asked where there is a doubt: of complex numbers always, of real
 /// ones when an attribute says that gradients flow through them; other types have none.
-///
-/// # Safety
-/// `tensor` is the tensor of `object`, of major 1.
-unsafe fn literal(python: Python, home: &Home, object: Object, tensor: Versioned) -> Result<bool> {
+fn literal(python: Python, home: &Home, object: Object, code: u8) -> Result<bool> {
     const WHOLE: [u8; 4] = [
         DLDataTypeCode::kDLInt as u8,
         DLDataTypeCode::kDLUInt as u8,
         DLDataTypeCode::kDLBool as u8,
         DLDataTypeCode::kDLOpaqueHandle as u8,
     ];
-    // SAFETY: `tensor` is a live struct of major 1.
-    let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
     if WHOLE.contains(&code) {
         return Ok(true);
     }
@@ -200,15 +187,13 @@ fn check_negated(python: Python, home: &Home, object: Object, kind: &Owned) -> R
 /// where it cannot.
 ///
 /// # Safety
-/// `tensor` is live, of major 1, and the table's.
+/// `tensor` is live, and the table's.
 unsafe fn ordered(
     python: Python,
     table: &DLPackExchangeAPI,
-    tensor: Versioned,
+    &DLTensor { device, data, .. }: &DLTensor,
     consumer: i64,
 ) -> Result<bool> {
-    // SAFETY: `tensor` is a live struct of major 1.
-    let DLTensor { device, data, .. } = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
     let streams = stream::has_streams(device.device_type);
     let Some(current) = table.current_work_stream.filter(|_| streams) else {
         return Ok(true);
@@ -226,12 +211,14 @@ unsafe fn ordered(
 /// A table that fails says so in words of its inside, or none: `__dlpack__` is asked, where there
 /// is one, and knows why there is no tensor, as of sparse ones and of those without memory.
 #[cold]
-fn failed(python: Python, object: Object) -> Result<Option<Versioned>> {
+fn failed(python: Python, object: Object) -> Result<Option<Reference>> {
     if python.has_raised() && !is(python, Python::PyExc_Exception) {
         return Err(raised()); // KeyboardInterrupt
     }
     let method = constants::get(python, Constant::Dlpack)?;
-    match meanwhile(python, || python.type_has(python.PyObject_Type(object)?.object(), method)) {
+    match meanwhile(python, comes_through, || {
+        python.type_has(python.PyObject_Type(object)?.object(), method)
+    }) {
         Ok(true) => {
             python.clear();
             Ok(None)

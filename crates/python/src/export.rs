@@ -3,14 +3,9 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use super::capsule;
 use super::constants::{self, Constant};
-use super::home;
-use super::object::{Object, Owned, detached};
-use super::raise::{Quoted, refused, utf8};
-use super::stream;
-use super::symbols::Python;
-use super::{words, wrap};
+use super::wrap::{self, Reference};
+use super::{capsule, home, stream, words};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
@@ -21,6 +16,7 @@ use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, ready, share};
 use crate::validate::Snapshot;
+use crate::{Object, Owned, Python, Quoted, detached, refused, utf8};
 
 /// The parsed keywords of `__dlpack__`.
 pub struct Request {
@@ -138,15 +134,12 @@ pub fn read(python: Python, keywords: &Keywords) -> Result<Request> {
 /// # Safety
 /// `tensor` is live; the capsule has its own reference.
 pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Result<Owned> {
-    // SAFETY: `tensor` is live; `served` is a reference of its own, which goes to the capsule.
-    unsafe {
+    // SAFETY: `tensor` is live, and the new reference ours.
+    let kept = unsafe {
         share::own(tensor)?;
-        let served = match serves(python, tensor, request)? {
-            true => share::retain(tensor)?,
-            false => copied(python, tensor, request)?,
-        };
-        present(python, served, request.major)
-    }
+        Reference::new(python, share::retain(tensor)?)
+    };
+    hand_out(kept, request)
 }
 
 /// The capsule for a request of memory that `object` owns.
@@ -161,82 +154,50 @@ pub unsafe fn export_kept(
     object: Object,
     request: &Request,
 ) -> Result<Owned> {
-    // SAFETY: `tensor`, its shape and its strides are readable; `kept` is our reference.
-    unsafe {
-        let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
-        match serves(python, kept, request) {
-            Ok(true) => present(python, kept, request.major),
-            other => export_copy(python, kept, request, other),
-        }
-    }
+    // SAFETY: `tensor`, its shape and its strides are readable; the new reference is ours.
+    let kept = unsafe {
+        Reference::new(python, Block::versioned(wrap::around(python, tensor, flags, object)?))
+    };
+    hand_out(kept, request)
 }
 
-/// As [`export`], of our own reference, which is released: it does not meet the request, or that is
-/// unknown.
-///
-/// # Safety
-/// `kept` is live and ours; its reference is taken.
-#[inline(never)]
-unsafe fn export_copy(
-    python: Python,
-    kept: Versioned,
-    request: &Request,
-    serves: Result<bool>,
-) -> Result<Owned> {
-    // SAFETY: `kept` is live and ours; its reference is released once, after the copy.
-    unsafe {
-        let copy = serves.and_then(|_| copied(python, kept, request));
-        wrap::release(python, kept);
-        present(python, copy?, request.major)
-    }
+/// Puts a tensor of ours, or a copy, into the capsule that the consumer understands.
+#[inline(always)]
+fn hand_out(kept: Reference, request: &Request) -> Result<Owned> {
+    let served = if serves(&kept, request)? { kept } else { copied(&kept, request)? };
+    present(served, request.major)
 }
 
-/// Puts a tensor of ours into the capsule that the consumer understands, or releases it.
-///
-/// # Safety
-/// `tensor` is live and ours; its reference is taken.
+/// Puts a tensor of ours into the capsule that the consumer understands.
 #[inline(never)]
-unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
-    // SAFETY: `tensor` is live and ours; its reference goes to the capsule, or is released here.
-    unsafe {
-        let capsule = match major {
+fn present(tensor: Reference, major: u32) -> Result<Owned> {
+    let python = tensor.python;
+    // SAFETY: a live tensor of ours, whose reference goes to the capsule.
+    tensor.give(|tensor| unsafe {
+        match major {
             0 => convert::to_legacy(tensor, LegacyPolicy::DLRS_LEGACY_REFUSE)
                 .and_then(|legacy| capsule::new_legacy(python, legacy)),
             _ => capsule::new(python, tensor),
-        };
-        if capsule.is_err() {
-            wrap::release(python, tensor);
         }
-        capsule
-    }
+    })
 }
 
 /// Whether the tensor itself meets the request; then the consumer's stream waits for it.
-///
-/// # Safety
-/// `tensor` is live and ours.
 #[inline(always)]
-unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result<bool> {
-    // SAFETY: `tensor` is a live struct of ours, so of major 1.
-    let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+fn serves(tensor: &Reference, request: &Request) -> Result<bool> {
+    let here = tensor.description()?.device;
     let target = request.device.unwrap_or(here);
     let serves = target == here && request.copy != CopyPolicy::Always;
     if request.stream != stream::NONE || target.device_type != CPU.device_type {
-        // SAFETY: `tensor` is a live struct of ours.
-        unsafe { order(python, tensor, request, serves) }?;
+        order(tensor, request, serves)?;
     }
     Ok(serves)
 }
 
 /// Makes the consumer's stream wait for the tensor itself, if that is exported.
-///
-/// # Safety
-/// As [`serves`].
 #[inline(never)]
-unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bool) -> Result<()> {
-    // SAFETY: `tensor` is a live struct of ours, so of major 1.
-    let DLTensor { device: here, data, .. } =
-        unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
+fn order(tensor: &Reference, request: &Request, serves: bool) -> Result<()> {
+    let DLTensor { device: here, data, .. } = tensor.description()?;
     let target = request.device.unwrap_or(here);
     // The stream of a consumer that wants a copy in host memory is one of the device that has the
     // data. A copy is done when it is handed out, so nobody needs to wait.
@@ -248,20 +209,17 @@ unsafe fn order(python: Python, tensor: Versioned, request: &Request, serves: bo
     }
     // SAFETY: `tensor` is live; both streams are those of its device, for it serves itself.
     unsafe {
-        match ready::of(tensor) {
-            Some(ready) => stream::after(python, ready, (here, data), stream),
+        match ready::of(tensor.tensor()) {
+            Some(ready) => stream::after(tensor.python, ready, (here, data), stream),
             None => stream::order(here, data, stream, request.work_stream),
         }
     }
 }
 
 /// The requested copy, or the memory itself as the CPU's.
-///
-/// # Safety
-/// `tensor` is live and ours.
-unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
-    // SAFETY: `tensor` is a live struct of ours, so of major 1.
-    let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+#[inline(never)]
+fn copied(tensor: &Reference, request: &Request) -> Result<Reference> {
+    let (python, here) = (tensor.python, tensor.description()?.device);
     let target = request.device.unwrap_or(here);
     let shared = request.copy != CopyPolicy::Always && device_type::serves_cpu(here, target);
     if request.copy == CopyPolicy::Never && !shared {
@@ -270,17 +228,20 @@ unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result
     }
     let dst = if target == here { request.work_stream } else { null_mut() };
     // SAFETY: `tensor` is live; the record is asked for only, not kept.
-    let recorded = here != CPU && unsafe { ready::of(tensor) }.is_some();
+    let recorded = here != CPU && unsafe { ready::of(tensor.tensor()) }.is_some();
     let src = if recorded { null_mut() } else { request.work_stream };
     let streams = Streams { src, dst, ..Streams::NONE };
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
-    // SAFETY: `tensor` is live, and the snapshot is read from it.
+    tensor.read(options.rules(), &mut snapshot)?;
+    // SAFETY: a live tensor, from which the snapshot is read; what is made is ours.
     unsafe {
-        snapshot.read_managed(tensor.as_ptr(), options.rules())?;
-        if shared {
-            return copy::as_cpu(&snapshot, tensor, &options.streams);
-        }
+        let made = match shared {
+            true => copy::as_cpu(&snapshot, tensor.tensor(), &options.streams)?,
+            false => detached(python, snapshot.nbytes()?, || {
+                copy::clone(&snapshot, Order::K, target, &options)
+            })?,
+        };
+        Ok(Reference::new(python, made))
     }
-    detached(python, snapshot.nbytes()?, || copy::clone(&snapshot, Order::K, target, &options))
 }

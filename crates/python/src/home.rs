@@ -17,12 +17,11 @@ use core::ptr::{NonNull, from_ref, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::constants;
-use super::object::{Object, Owned, pointer};
-use super::raise::{Message, aside, raised, required};
-use super::symbols::{PyObject, Python};
 use crate::error::{Error, Result, Status::*};
 use crate::integer_text::hex;
-use crate::platform;
+use crate::{
+    Message, Object, Owned, PyObject, Python, aside, platform, pointer, raised, required, text_of,
+};
 
 /// A place for an object that an interpreter's record keeps.
 pub struct Slot(AtomicPtr<PyObject>);
@@ -220,17 +219,11 @@ fn settle(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
         let mut key = Message::EMPTY;
         let copy = hex(from_ref(&FIRST).addr() as u64, 1);
         let _ = write!(key, "libdlpack_rs {} 0x{copy}", env!("CARGO_PKG_VERSION"));
-        let nbytes = key.text().len() as isize;
-        let key = required(python.PyUnicode_FromStringAndSize(key.as_ptr(), nbytes))?;
+        let key = text_of(python, key.text())?;
         let home = Home::claim()?;
         let record = from_ref(home).cast_mut().cast();
-        let keeper = match required(python.PyCapsule_New(record, KEEPER.as_ptr(), Some(end))) {
-            Ok(keeper) => keeper,
-            Err(error) => {
-                home.give_up(python);
-                return Err(error);
-            }
-        };
+        let keeper = required(python.PyCapsule_New(record, KEEPER.as_ptr(), Some(end)))
+            .inspect_err(|_| home.give_up(python))?;
         home.id.store(python.PyInterpreterState_GetID(interpreter), Relaxed);
         if let Some(look) = python.PyInterpreterView_FromCurrent() {
             let view = look();

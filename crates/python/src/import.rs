@@ -13,15 +13,13 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::constants::{self, Constant};
-use super::object::{Object, is_a};
-use super::raise::{KindOf, is, known, meanwhile, refused};
-use super::symbols::Python;
-use super::{array_interface, behind, buffer, capsule, exchange, home, stream, wrap};
+use super::wrap::Reference;
+use super::{array_interface, behind, buffer, capsule, exchange, home, stream};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
-use crate::tensor::{Versioned, block};
-use crate::validate::check_version;
+use crate::tensor::block;
 
+use crate::{KindOf, Object, Python, comes_through, is, is_a, known, meanwhile, refused};
 pub use call::Wanted;
 
 /// The ways, as bits.
@@ -41,13 +39,8 @@ pub mod protocol {
 }
 
 /// Takes the tensor of `object` in.
-pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
-    let tensor = acquire(python, object, wanted)?;
-    // SAFETY: the tensor is ours; its deleter may be Python code.
-    unsafe {
-        let served = serve::serve(python, object, tensor, wanted);
-        served.inspect_err(|_| wrap::release(python, tensor))
-    }
+pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Reference> {
+    serve::serve(object, acquire(python, object, wanted)?, wanted)
 }
 
 impl Wanted {
@@ -58,7 +51,7 @@ impl Wanted {
 }
 
 /// The tensor as the object exports it.
-fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned> {
+fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Reference> {
     let home = home::here(python)?;
     check_unmasked(python, home, object)?;
     // It cannot be told where the tensor is wanted.
@@ -77,22 +70,16 @@ fn acquire(python: Python, object: Object, wanted: &Wanted) -> Result<Versioned>
         Ok(None) => other_ways(python, object, wanted)?,
         Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
     };
-    // SAFETY: the tensor is ours.
-    unsafe {
-        let drop = |_: &Error| wrap::release(python, tensor);
-        let ours = block::of_versioned(tensor).is_some();
-        // What one of ours says of its elements is so.
-        if !by_table && !ours {
-            exchange::check_literal(python, home, object).inspect_err(drop)?;
-        }
-        if !named {
-            order_unnamed(tensor, wanted).inspect_err(drop)?;
-        }
-        match ours {
-            true => Ok(tensor),
-            false => behind::shortened(python, object, tensor).inspect_err(drop),
-        }
+    // SAFETY: a live tensor.
+    let ours = unsafe { block::of_versioned(tensor.tensor()) }.is_some();
+    // What one of ours says of its elements is so.
+    if !by_table && !ours {
+        exchange::check_literal(python, home, object)?;
     }
+    if !named {
+        order_unnamed(&tensor, wanted)?;
+    }
+    if ours { Ok(tensor) } else { behind::shortened(object, tensor) }
 }
 
 /// Refuses an array some of whose elements are no values, as numpy.ma's: no protocol says so. Its
@@ -127,20 +114,16 @@ fn refused_by_numpy(
     object: Object,
     wanted: &Wanted,
     refusal: Error,
-) -> Result<Versioned> {
+) -> Result<Reference> {
     let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status() == DLRS_CALLBACK;
     let refuses = |kind| is(python, kind);
     if !may || ![Python::PyExc_BufferError, Python::PyExc_TypeError].into_iter().any(refuses) {
         return Err(refusal);
     }
-    match meanwhile(python, || array_interface::from_named(python, object)) {
+    match meanwhile(python, comes_through, || array_interface::from_named(python, object)) {
         Ok(Some(tensor)) => {
             python.clear();
-            // SAFETY: the tensor is ours.
-            unsafe {
-                let shortened = behind::shortened(python, object, tensor);
-                shortened.inspect_err(|_| wrap::release(python, tensor))
-            }
+            behind::shortened(object, tensor)
         }
         _ => Err(refusal),
     }
@@ -148,7 +131,7 @@ fn refused_by_numpy(
 
 /// The tensor, and whether the stream was passed to its producer.
 #[cold]
-fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versioned, bool)> {
+fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Reference, bool)> {
     if wanted.may(protocol::CAPSULE) && capsule::is_of_tensor(python, object) {
         return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
     }
@@ -180,18 +163,11 @@ fn other_ways(python: Python, object: Object, wanted: &Wanted) -> Result<(Versio
 
 /// Makes the stream that is wanted wait for a tensor whose producer was not told of it, and which
 /// is therefore ready on its device's default stream.
-///
-/// # Safety
-/// `tensor` is live.
-unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
+fn order_unnamed(tensor: &Reference, wanted: &Wanted) -> Result<()> {
     if wanted.stream == stream::NONE {
         return Ok(());
     }
-    // SAFETY: `tensor` is a live struct; past the check it is of major 1.
-    let DLTensor { device, data, .. } = unsafe {
-        check_version(tensor.as_ptr())?;
-        (&raw const (*tensor.as_ptr()).dl_tensor).read()
-    };
+    let DLTensor { device, data, .. } = tensor.description()?;
     // A copy to another device comes after that stream by itself.
     let stays = wanted.import.device.is_none_or(|target| target == device);
     if !stays || !stream::has_streams(device.device_type) {

@@ -37,5 +37,12 @@ mod ticket;
 pub mod words;
 pub mod wrap;
 
-pub use object::{Object, Owned, detached, is_a, kinds, numbers, pointer, text, tuple, tuple_of};
+pub use object::{
+    Object, Owned, detached, is, is_a, kinds, numbers, pointer, raised, required, text, text_of,
+    tuple, tuple_of,
+};
+pub use raise::{
+    KindOf, Message, Quoted, aside, class_of, comes_through, forgive, known, meanwhile, refused,
+    utf8,
+};
 pub use symbols::*;

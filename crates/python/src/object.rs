@@ -203,6 +203,13 @@ pub fn text(python: Python, text: &CStr) -> Result<Owned> {
     unsafe { required(python.PyUnicode_InternFromString(text.as_ptr())) }
 }
 
+/// A text of some bytes.
+pub fn text_of(python: Python, text: &[u8]) -> Result<Owned> {
+    let start: *const c_char = text.as_ptr().cast();
+    // SAFETY: as many bytes as there are.
+    unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
+}
+
 /// A tuple of `count` objects.
 pub fn tuple(
     python: Python,

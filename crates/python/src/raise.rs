@@ -59,17 +59,21 @@ pub fn known<T>(python: Python, found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Asks more of an object whose exception is set, which stays, unless what comes through replaces
-/// it.
+/// Asks more of an object whose exception is set, which stays, unless what `body` raises is to
+/// replace it.
 #[cold]
-pub fn meanwhile<T>(python: Python, body: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn meanwhile<T>(
+    python: Python,
+    replaces: fn(Python) -> bool,
+    body: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let mut set = [null_mut(); 3];
     // SAFETY: attached; what was fetched is put back or given up.
     unsafe {
         let [kind, value, trace] = &mut set;
         python.PyErr_Fetch(kind, value, trace);
         let result = body();
-        if python.has_raised() && comes_through(python) {
+        if python.has_raised() && replaces(python) {
             set.into_iter().for_each(|part| drop(Owned::new(part)));
         } else {
             let [kind, value, trace] = set;

@@ -10,13 +10,11 @@
 use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
 
-use super::object::detached;
-use super::symbols::Python;
 use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 use crate::ready::Ready;
-use crate::registry;
+use crate::{Python, detached, registry};
 
 /// The number that stands for Python's `None`.
 pub const NONE: i64 = i64::MIN;

@@ -4,14 +4,11 @@ use core::ffi::CStr;
 
 use super::array_interface::numbers;
 use super::import::Wanted;
-use super::object::{Object, is_a, kinds};
-use super::raise::{KindOf, is, refused, utf8};
-use super::symbols::Python;
 use crate::abi::DLDevice;
 use crate::copy::CopyPolicy;
-use crate::device_type;
 use crate::error::{Error, Result, Status::*};
 use crate::integer_text::signed;
+use crate::{KindOf, Object, Python, device_type, is, is_a, kinds, refused, utf8};
 
 /// An object that is given: `None` of Python's is the default.
 #[inline]

@@ -6,14 +6,12 @@ use core::ptr::{NonNull, from_ref};
 
 use super::buffer;
 use super::home::{self, Home, Life};
-use super::object::Object;
-use super::raise::aside;
-use super::symbols::Python;
 use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::tensor::block::{self, Block, Kept, Owner};
 use crate::tensor::{Legacy, Versioned, share, wrap};
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::{Level, Rules, Snapshot, check_version};
+use crate::{Object, Python, aside};
 
 /// The owner of a block that keeps `object`, whose reference [`taken`] then takes.
 #[inline(always)]
@@ -92,6 +90,70 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
             None => share::release(tensor),
         }
     })
+}
+
+/// One reference to a tensor, ours or foreign, which is released when it goes out of scope.
+pub struct Reference {
+    /// Python, to which this thread is attached until then.
+    pub python: Python,
+    tensor: Versioned,
+}
+
+impl Reference {
+    /// # Safety
+    /// `tensor` is live, of any major, with one reference to give.
+    #[inline]
+    pub unsafe fn new(python: Python, tensor: Versioned) -> Reference {
+        Reference { python, tensor }
+    }
+
+    /// The tensor, whose reference stays here.
+    #[inline]
+    pub fn tensor(&self) -> Versioned {
+        self.tensor
+    }
+
+    /// What it describes; an error for another major.
+    #[inline]
+    pub fn description(&self) -> Result<DLTensor> {
+        // SAFETY: a live struct; past the check it is of major 1.
+        unsafe {
+            check_version(self.tensor.as_ptr())?;
+            Ok((&raw const (*self.tensor.as_ptr()).dl_tensor).read())
+        }
+    }
+
+    /// Reads and checks it.
+    pub fn read(&self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
+        // SAFETY: a live struct.
+        unsafe { snapshot.read_managed(self.tensor.as_ptr(), rules) }
+    }
+
+    /// The tensor with its reference, now the caller's.
+    #[inline]
+    pub fn into_tensor(self) -> Versioned {
+        let tensor = self.tensor;
+        forget(self);
+        tensor
+    }
+
+    /// Gives the reference to `take`, or releases it where that fails.
+    #[inline]
+    pub fn give<T>(self, take: impl FnOnce(Versioned) -> Result<T>) -> Result<T> {
+        let taken = take(self.tensor);
+        if taken.is_ok() {
+            forget(self);
+        }
+        taken
+    }
+}
+
+impl Drop for Reference {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: the reference is ours.
+        unsafe { release(self.python, self.tensor) }
+    }
 }
 
 /// As [`release`], of a legacy tensor.

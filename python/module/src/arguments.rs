@@ -1,12 +1,11 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
 use core::cmp::Ordering;
-use core::ffi::CStr;
 use core::fmt;
 use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, raise, refused, set, set_more, wrong};
+use super::failure::{Message, raise, refused, set, wrong};
 use super::tensor::This;
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::error::{Arg, Error, Result, Status::*};
@@ -15,9 +14,8 @@ use crate::layout::{MAX_NDIM, Order};
 use crate::{device_type, dtype, dtype_notation};
 use dlpack_python::constants::{self, Constant};
 use dlpack_python::kinds::{LIST, LONG, TEXT, TUPLE};
-use dlpack_python::raise::{KindOf, Quoted, class_of, is, utf8};
-use dlpack_python::words::{given, is_word, read_device};
-use dlpack_python::{Object, Owned, PyObject, Python, is_a};
+use dlpack_python::words::{given, read_device};
+use dlpack_python::{KindOf, Object, Owned, PyObject, Python, Quoted, class_of, is, is_a, utf8};
 
 /// Most named arguments of a method.
 const MOST: usize = 5;
@@ -40,10 +38,13 @@ macro_rules! method {
         ($($only:ident)* / $($any:ident)* * $($named:ident)*) $body:block
     ) => {
         $crate::arguments::method!(
-            @ [$signature $($doc)*] $name [$($shown)?] [
-                <[&str]>::len(&[$(stringify!($only)),*]) as u8,
-                <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
-                concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)*)
+            @ [$signature $($doc)*] $name [
+                least: <[&str]>::len(&[$(stringify!($only)),*]) as u8,
+                most: <[&str]>::len(&[$(stringify!($only),)* $(stringify!($any)),*]) as u8,
+                names: concat!(
+                    $crate::arguments::method!(@shown $($shown)? $name)
+                    $(, "\0", stringify!($any))* $(, "\0", stringify!($named))*
+                ),
             ]
             |$this, $call, [$($only,)*] [$($any,)* $($named,)*]| $body
         );
@@ -53,20 +54,22 @@ macro_rules! method {
         $name:ident, |$this:tt, $call:tt| (..) $body:block
     ) => {
         $crate::arguments::method!(
-            @ [$signature $($doc)*] $name [] [0, u8::MAX, ""] |$this, $call, [] []| $body
+            @ [$signature $($doc)*] $name [least: 0, most: u8::MAX, names: stringify!($name),]
+            |$this, $call, [] []| $body
         );
     };
+    (@shown $shown:literal $name:ident) => { $shown };
+    (@shown $name:ident) => { stringify!($name) };
     (
-        @ [$signature:literal $($doc:literal)*] $name:ident [$($shown:literal)?] [$($text:expr),*]
+        @ [$signature:literal $($doc:literal)*] $name:ident [$($known:tt)*]
         |$this:tt, $call:tt, [$($only:ident,)*] [$($value:ident,)*]| $body:block
     ) => {
         pub(crate) const fn $name() -> $crate::spec::MethodDef {
-            use $crate::arguments::{Call, Text, Values, called};
+            use $crate::arguments::{Call, Parameters, Values, called};
             use $crate::spec::{Docstring, MethodDef};
             use $crate::tensor::This;
             use dlpack_python::{Object, Owned, PyObject};
-            const PARAMETERS: Text = Text($($text,)* [$($shown,)? stringify!($name)][0]);
-            static CALL: [u8; PARAMETERS.nbytes()] = PARAMETERS.bytes();
+            static PARAMETERS: Parameters = Parameters { $($known)* };
             const LINES: Docstring = Docstring(concat!($signature, "\n--\n", $("\n", $doc),*));
             static DOC: [u8; LINES.nbytes()] = LINES.bytes();
             fn body(
@@ -86,7 +89,7 @@ macro_rules! method {
             ) -> *mut PyObject {
                 // SAFETY: Python calls it, with `nargs` live values and those of the keywords;
                 // `body` is this method's.
-                unsafe { called(object, args, nargs, keywords, CALL.as_ptr(), body) }
+                unsafe { called(object, args, nargs, keywords, &PARAMETERS, body) }
             }
             MethodDef::new(concat!(stringify!($name), "\0"), method, &DOC)
         }
@@ -94,32 +97,18 @@ macro_rules! method {
 }
 pub(super) use method;
 
-/// What is known of a method's arguments: how many are needed, all by position, how many may be
-/// given by position, the names of the parameters behind the needed ones, each with its NUL, and
-/// the method's name.
-pub struct Text(pub u8, pub u8, pub &'static str, pub &'static str);
-
-impl Text {
-    /// The bytes of [`Text::bytes`].
-    pub const fn nbytes(&self) -> usize {
-        self.2.len() + self.3.len() + 4
-    }
-
-    /// The numbers, the names, an empty one, and the method's: all in one, with one pointer to it.
-    pub const fn bytes<const N: usize>(&self) -> [u8; N] {
-        let &Text(least, most, names, name) = self;
-        let mut bytes = [0; N];
-        (bytes[0], bytes[1]) = (least, most);
-        let (_, rest) = bytes.split_at_mut(2);
-        rest.split_at_mut(names.len()).0.copy_from_slice(names.as_bytes());
-        let (_, rest) = rest.split_at_mut(names.len() + 1);
-        rest.split_at_mut(name.len()).0.copy_from_slice(name.as_bytes());
-        bytes
-    }
+/// What is known of a method's arguments.
+pub struct Parameters {
+    /// How many are needed, all by position.
+    pub least: u8,
+    /// How many may be given by position.
+    pub most: u8,
+    /// The name of the method, and those of the parameters behind the needed ones, with NUL between
+    /// them.
+    pub names: &'static str,
 }
 
-/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` is that of
-/// [`Text::bytes`].
+/// Runs a method on what Python passes to a [`super::spec::Method`].
 ///
 /// # Safety
 /// Python is calling, and the body is that of the method.
@@ -128,7 +117,7 @@ pub unsafe fn called(
     args: *const Object,
     nargs: isize,
     keywords: Option<Object>,
-    text: *const u8,
+    parameters: &'static Parameters,
     body: Body,
 ) -> *mut PyObject {
     // SAFETY: the tuple of names is live; the calling convention says how many values follow.
@@ -139,7 +128,7 @@ pub unsafe fn called(
         let args = if args.is_null() { (&raw const object).cast() } else { args };
         let (positional, named) =
             (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
-        let call = Call { python, text, positional, named, keywords };
+        let call = Call { python, parameters, positional, named, keywords };
         let mut values = [None; MOST];
         let answer = match call.bind(&mut values) {
             Ok(()) => body(This::new(python, object), &call, &values),
@@ -155,13 +144,9 @@ pub unsafe fn called(
     }
 }
 
-/// The arguments of one call.
 pub struct Call<'a> {
-    /// Python.
     pub python: Python,
-    /// That of [`called`].
-    text: *const u8,
-    /// Arguments by position.
+    parameters: &'static Parameters,
     pub positional: &'a [Object<'a>],
     /// Values of the keywords.
     named: &'a [Object<'a>],
@@ -170,37 +155,22 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The names of the parameters, an empty one, and that of the method.
-    fn names(&self) -> impl Iterator<Item = &'static CStr> {
-        // SAFETY: they begin behind the two numbers.
-        let mut next = unsafe { self.text.add(2) };
-        core::iter::from_fn(move || {
-            // SAFETY: `next` is at a text that ends with NUL: nobody reads on behind the method's.
-            unsafe {
-                let name = CStr::from_ptr(next.cast());
-                next = next.add(name.count_bytes() + 1);
-                Some(name)
-            }
-        })
-    }
-
     /// The function, as Python knows it.
     #[cold]
     pub fn name(&self) -> &'static str {
-        let name = self.names().skip_while(|name| !name.is_empty()).nth(1);
-        name.and_then(|name| name.to_str().ok()).unwrap_or_default()
+        let name = self.names().next().unwrap_or_default();
+        core::str::from_utf8(name).unwrap_or_default()
     }
 
-    /// The place of a keyword among the parameters that have names.
-    fn place(&self, keyword: Object) -> Option<usize> {
-        let is = |name| is_word(self.python, keyword, name);
-        self.names().take_while(|name| !name.is_empty()).position(is)
+    /// The names of [`Parameters`].
+    fn names(&self) -> impl Iterator<Item = &'static [u8]> {
+        self.parameters.names.as_bytes().split(|&byte| byte == 0)
     }
 
     /// Stores each argument at the index of its name; omitted ones are not modified.
     fn bind(&self, values: &mut Values<'a>) -> Result<()> {
-        // SAFETY: the two numbers.
-        let [least, most] = unsafe { *self.text.cast::<[u8; 2]>() }.map(usize::from);
+        let &Parameters { least, most, .. } = self.parameters;
+        let (least, most) = (usize::from(least), usize::from(most));
         let given = self.positional.len();
         if given > most || given < least {
             const WORDS: [&str; MOST + 1] = ["", "one", "two", "three", "four", "five"];
@@ -222,8 +192,9 @@ impl<'a> Call<'a> {
             let Some(keywords) = self.keywords else { break };
             // SAFETY: a tuple of as many names as there are values.
             let keyword = unsafe { keywords.item(self.python, place) };
-            let slot = self.place(keyword).and_then(|place| values.get_mut(least + place));
-            match slot {
+            let keyword = utf8(self.python, keyword)?;
+            let place = self.names().skip(1).position(|name| name == keyword);
+            match place.and_then(|place| values.get_mut(least + place)) {
                 Some(slot) if slot.is_none() => *slot = Some(value),
                 // The words of Python's own functions: consumers of `__dlpack__` look for them.
                 slot => {
@@ -231,8 +202,7 @@ impl<'a> Call<'a> {
                         Some(_) => "got multiple values for argument",
                         None => "got an unexpected keyword argument",
                     };
-                    let keyword = Quoted(utf8(self.python, keyword)?);
-                    return Err(self.wrong(format_args!("{what} '{keyword}'")));
+                    return Err(self.wrong(format_args!("{what} '{}'", Quoted(keyword))));
                 }
             }
         }
@@ -280,15 +250,15 @@ impl<'a> Call<'a> {
         let (python, name, error) = (self.python, self.name(), error.of(parameter));
         if !other.is_empty() {
             let error = Error::new(DLRS_PARSE).detail(other).of(parameter);
-            return set(python, kind, name, &error, Some(text));
+            return set(python, kind, name, &error, Some(text), format_args!(""));
         }
         let unknown = parameter == Arg::dtype && error.status() == DLRS_PARSE;
-        match if unknown { nearest(text) } else { None } {
+        match nearest(text).filter(|_| unknown) {
             Some(near) => {
                 let more = format_args!(" Did you mean '{}'?", dtype::Name(near));
-                set_more(python, kind, name, &error, Some(text), more)
+                set(python, kind, name, &error, Some(text), more)
             }
-            None => set(python, kind, name, &error, Some(text)),
+            None => set(python, kind, name, &error, Some(text), format_args!("")),
         }
     }
 
@@ -327,14 +297,14 @@ impl<'a> Call<'a> {
 
     /// A device: its name, or the pair of `__dlpack_device__`.
     pub fn device(&self, object: Object) -> Result<DLDevice> {
-        const DEVICE: Arg = Arg::device;
         let python = self.python;
         if is_a(python, object, TEXT) {
             let name = utf8(python, object)?;
-            return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
+            return device_type::parse(name)
+                .map_err(|error| self.misread(error, Arg::device, name));
         }
         let device = read_device(python, object)?;
-        device_type::check(device).map_err(|error| error.of(DEVICE))?;
+        device_type::check(device).map_err(|error| error.of(Arg::device))?;
         Ok(device)
     }
 
@@ -408,13 +378,11 @@ impl Number {
     }
 }
 
-/// A whole number.
 #[inline]
 pub fn number(python: Python, object: Object) -> Result<i64> {
     python.PyNumber_AsSsize_t(object, python.PyExc_ValueError()).map(|number| number as i64)
 }
 
-/// An axis.
 pub fn axis(python: Python, object: Object) -> Result<i32> {
     // What does not fit is no axis either.
     Ok(i32::try_from(number(python, object)?).unwrap_or(i32::MAX))

@@ -1,102 +1,98 @@
 //! Attributes of a `Tensor`.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Message, dtype_name, none, raise, refused, slot, text};
+use super::failure::{Message, dtype_name, none, raise, refused, slot};
 use super::scalars;
 use super::views::get_transposed;
 use crate::abi::*;
-use crate::copy;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::spec::GetSetDef;
 use crate::validate::{Level, Rules, Snapshot, check_ndim};
-use crate::{device_type, dtype};
-use dlpack_python::raise::required;
-use dlpack_python::{Owned, Python, numbers};
+use crate::{copy, device_type, dtype};
+use dlpack_python::{Owned, Python, numbers, required, text_of};
 
-/// Attributes that are read from a snapshot: the name, what it gives, and its documentation. One
-/// getter serves them all; it gets the place in the table.
-macro_rules! attributes {
-    ($( $place:ident, $name:literal, $doc:literal, |$python:ident, $tensor:ident| $given:expr; )*)
-    => {
-        enum Place { $($place,)* End }
+/// What an attribute is, of a tensor that was read.
+type Read = fn(Python, &Snapshot) -> Result<Owned>;
 
-        fn given(place: usize, python: Python, tensor: &Snapshot) -> Result<Owned> {
-            match place {
-                $( place if place == Place::$place as usize => {
-                    let ($python, $tensor) = (python, tensor);
-                    $given
-                } )*
-                _ => Err(Error::new(DLRS_INTERNAL)),
-            }
-        }
-
-        /// The attributes.
-        pub static ATTRIBUTES: [GetSetDef; Place::End as usize + 4] = [
-            $( GetSetDef::new(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
-            GetSetDef::new(0, c"shape", get_shape, "Extents, a tuple.\0"),
-            GetSetDef::new(0, c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
-            GetSetDef::new(0, c"T", get_transposed, "The view with reversed axes.\0"),
-            GetSetDef::END,
-        ];
-    };
+/// An attribute that is read from a snapshot: [`get`] serves them all, and is given the function.
+const fn attribute(name: &'static CStr, doc: &'static str, read: Read) -> GetSetDef {
+    GetSetDef::new(name, get, doc, read as *mut c_void)
 }
 
-attributes! {
-    Strides, c"strides", "Strides in elements, a tuple.",
-        |python, tensor| numbers(python, tensor.strides());
-    Ndim, c"ndim", "Number of axes.", |python, tensor| {
+pub static ATTRIBUTES: [GetSetDef; 18] = [
+    attribute(c"strides", "Strides in elements, a tuple.\0", |python, tensor| {
+        numbers(python, tensor.strides())
+    }),
+    attribute(c"ndim", "Number of axes.\0", |python, tensor| {
         python.PyLong_FromUnsignedLongLong(tensor.shape().len() as u64)
-    };
-    Dtype, c"dtype", "Element type, its name: 'float32', 'bfloat16'.",
-        |python, tensor| dtype_name(python, tensor.dtype);
-    Device, c"device", "Device, its name: 'cpu', 'cuda:0'.", |python, tensor| {
+    }),
+    attribute(c"dtype", "Element type, its name: 'float32', 'bfloat16'.\0", |python, tensor| {
+        dtype_name(python, tensor.dtype)
+    }),
+    attribute(c"device", "Device, its name: 'cpu', 'cuda:0'.\0", |python, tensor| {
         let mut name = Message::EMPTY;
         let _ = device_type::format(tensor.device, &mut name);
-        text(python, name.text())
-    };
-    Size, c"size", "Number of elements.",
-        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.numel()? as u64);
-    Nbytes, c"nbytes", "Bytes of the elements without gaps.",
-        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.nbytes()?);
-    Itemsize, c"itemsize", "Bytes of one element, rounded up.", |python, tensor| {
+        text_of(python, name.text())
+    }),
+    attribute(c"size", "Number of elements.\0", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(tensor.numel()? as u64)
+    }),
+    attribute(c"nbytes", "Bytes of the elements without gaps.\0", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(tensor.nbytes()?)
+    }),
+    attribute(c"itemsize", "Bytes of one element, rounded up.\0", |python, tensor| {
         python.PyLong_FromUnsignedLongLong(dtype::padded_bytes(tensor.dtype).into())
-    };
-    DataPtr, c"data_ptr", "Address of element (0, ..., 0); 0 if empty.", |python, tensor| {
+    }),
+    attribute(c"data_ptr", "Address of element (0, ..., 0); 0 if empty.\0", |python, tensor| {
         tensor.check_addressed()?;
         let address = if tensor.empty { 0 } else { tensor.first() as u64 };
         python.PyLong_FromUnsignedLongLong(address)
-    };
-    ByteOffset, c"byte_offset", "byte_offset of the DLTensor.",
-        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.byte_offset);
-    Flags, c"flags", "Flags of DLPack, as the bits of a number.",
-        |python, tensor| python.PyLong_FromUnsignedLongLong(tensor.flags);
-    ReadOnly, c"readonly", "Whether the elements must not be written.", |python, tensor| {
+    }),
+    attribute(c"byte_offset", "byte_offset of the DLTensor.\0", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(tensor.byte_offset)
+    }),
+    attribute(c"flags", "Flags of DLPack, as the bits of a number.\0", |python, tensor| {
+        python.PyLong_FromUnsignedLongLong(tensor.flags)
+    }),
+    attribute(c"readonly", "Whether the elements must not be written.\0", |python, tensor| {
         python.PyBool_FromLong((tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0).into())
-    };
-    IsCopied, c"is_copied", "Whether it is a copy that is not shared.", |python, tensor| {
+    }),
+    attribute(c"is_copied", "Whether it is a copy that is not shared.\0", |python, tensor| {
         python.PyBool_FromLong((tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0).into())
-    };
-    CudaArrayInterface, c"__cuda_array_interface__",
-        "CUDA array interface of a tensor on CUDA; else AttributeError.",
-        |python, tensor| array_interface(python, tensor, true);
-    ArrayInterface, c"__array_interface__",
-        "Array interface of a tensor in the host's memory; else AttributeError.",
-        |python, tensor| array_interface(python, tensor, false);
-}
+    }),
+    attribute(
+        c"__cuda_array_interface__",
+        "CUDA array interface of a tensor on CUDA; else AttributeError.\0",
+        |python, tensor| array_interface(python, tensor, true),
+    ),
+    attribute(
+        c"__array_interface__",
+        "Array interface of a tensor in the host's memory; else AttributeError.\0",
+        |python, tensor| array_interface(python, tensor, false),
+    ),
+    GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0", null_mut()),
+    GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0", null_mut()),
+    GetSetDef::new(c"T", get_transposed, "The view with reversed axes.\0", null_mut()),
+    GetSetDef::END,
+];
 
 slot!(
-    /// Reads the attribute at a place of the table.
-    get, "", |this, place: *mut c_void| -> Owned {
-        let place = place.addr();
+    /// Reads an attribute of the table by its function.
+    get, "", |this, read: *mut c_void| -> Owned {
         let mut snapshot = Snapshot::new();
+        // SAFETY: Python passes what stands in the table: with `get`, a function of `attribute`.
+        let given = unsafe { transmute::<*mut c_void, Read>(read) };
         this.live().read(Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)
-            .and_then(|()| given(place, this.python, &snapshot))
+            .and_then(|()| given(this.python, &snapshot))
             .map_err(|error| {
-                raise(this.python, ATTRIBUTES.get(place).map_or("", GetSetDef::name), &error)
+                let row = ATTRIBUTES.iter().find(|row| row.closure() == read);
+                raise(this.python, row.map_or("", GetSetDef::name), &error)
             })
     }
 );

@@ -14,12 +14,10 @@ use super::failure::{refuse_new, slot};
 use super::spec::{Slot, TypeSlot};
 use super::tensor::{self, This};
 use crate::abi::*;
-use crate::copy;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
-use crate::platform;
 use crate::validate::{Rules, Snapshot};
-use crate::{device_type, dtype_notation};
+use crate::{copy, device_type, dtype_notation, platform};
 use dlpack_python::{Object, Owned, PyBuffer, PyObject, Python, home};
 
 const WRITABLE: c_int = 1;

@@ -1,6 +1,6 @@
 //! Results of functions called by Python: an object, or an error that becomes an exception.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
@@ -8,26 +8,17 @@ use crate::abi::DLDataType;
 use crate::dtype;
 use crate::error::{Error, Reader, Result, Status::*};
 pub use dlpack_python::raise::{Message, refused};
-use dlpack_python::raise::{class_of, raised, required};
-use dlpack_python::{Object, Owned, PyObject, Python};
+use dlpack_python::{Object, Owned, PyObject, Python, class_of, raised, text_of};
 
 /// None, to be returned.
 pub fn none(python: Python) -> Owned {
     python._Py_NoneStruct().share(python)
 }
 
-/// A text of Python's.
-pub fn text(python: Python, text: &[u8]) -> Result<Owned> {
-    let start: *const c_char = text.as_ptr().cast();
-    // SAFETY: as many bytes as there are.
-    unsafe { required(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
-}
-
-/// The name of a dtype.
 pub fn dtype_name(python: Python, dtype: DLDataType) -> Result<Owned> {
     let mut name = Message::EMPTY;
     let _ = dtype::format(dtype, &mut name);
-    text(python, name.text())
+    text_of(python, name.text())
 }
 
 /// What a function that Python calls returns to it.
@@ -41,45 +32,27 @@ pub trait Answer {
     fn give(self) -> Self::Given;
 }
 
-impl Answer for Owned {
-    type Given = *mut PyObject;
-    const RAISED: *mut PyObject = null_mut();
+/// What Python has of each answer, the sign that it raised, and the answer itself.
+macro_rules! answers {
+    ($($type:ty, $given:ty, $raised:expr, |$answer:ident| $value:expr;)*) => { $(
+        impl Answer for $type {
+            type Given = $given;
+            const RAISED: $given = $raised;
 
-    #[inline]
-    fn give(self) -> *mut PyObject {
-        self.into_ptr()
-    }
+            #[inline]
+            fn give(self) -> $given {
+                let $answer = self;
+                $value
+            }
+        }
+    )* };
 }
 
-impl Answer for () {
-    type Given = c_int;
-    const RAISED: c_int = -1;
-
-    #[inline]
-    fn give(self) -> c_int {
-        0
-    }
-}
-
-impl Answer for bool {
-    type Given = c_int;
-    const RAISED: c_int = -1;
-
-    #[inline]
-    fn give(self) -> c_int {
-        self.into()
-    }
-}
-
-/// A length.
-impl Answer for isize {
-    type Given = isize;
-    const RAISED: isize = -1;
-
-    #[inline]
-    fn give(self) -> isize {
-        self
-    }
+answers! {
+    Owned, *mut PyObject, null_mut(), |object| object.into_ptr();
+    (), c_int, -1, |_done| 0;
+    bool, c_int, -1, |truth| truth.into();
+    isize, isize, -1, |length| length;
 }
 
 /// Runs the body of a function that Python calls. `name` is its name in Python.
@@ -138,24 +111,13 @@ pub fn raise(python: Python, name: &'static str, error: &Error) -> Error {
     if error.status() == DLRS_CALLBACK && python.has_raised() {
         return raised();
     }
-    set(python, class_of(python, error.status() as i32), name, error, None)
+    set(python, class_of(python, error.status() as i32), name, error, None, format_args!(""))
 }
 
-/// Sets an exception of a kind with an error's text, of which a foreign text may be the value.
+/// Sets an exception of a kind with an error's text, of which a foreign text may be the value, and
+/// more behind the remedy.
 #[cold]
 pub fn set(
-    python: Python,
-    kind: Object,
-    name: &'static str,
-    error: &Error,
-    value: Option<&[u8]>,
-) -> Error {
-    set_more(python, kind, name, error, value, format_args!(""))
-}
-
-/// As [`set`], with more behind the remedy.
-#[cold]
-pub fn set_more(
     python: Python,
     kind: Object,
     name: &'static str,
@@ -174,7 +136,7 @@ pub fn set_more(
 /// IndexError, by which iteration ends too: there is no such element.
 #[cold]
 pub fn no_element(python: Python, name: &'static str, error: &Error) -> Error {
-    set(python, python.PyExc_IndexError(), name, error, None)
+    set(python, python.PyExc_IndexError(), name, error, None, format_args!(""))
 }
 
 /// TypeError: a call with arguments that the function does not have.

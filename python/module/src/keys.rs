@@ -3,16 +3,17 @@
 use super::failure::{no_element, slot, wrong};
 use super::makes::blank;
 use super::tensor::{Held, Live, This};
-use super::values::{Way, move_packed};
+use super::values::{move_bits, store_packed};
 use super::views::{made, shared};
 use super::writes::assign;
 use crate::abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, DLTensor};
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
+use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{Step, View};
+use dlpack_print::reader::Reader;
 use dlpack_python::kinds::TUPLE;
-use dlpack_python::raise::raised;
-use dlpack_python::{Object, Owned, Python, is_a};
+use dlpack_python::{Object, Owned, Python, is_a, raised};
 use dlpack_tensor::tensor::share;
 use dlpack_tensor::tensor::view::Base;
 
@@ -38,11 +39,15 @@ fn read_bits(from: Live, view: &View, base: &Base, bit: i128) -> Result<Held> {
     if bit & 7 == 0 && !host_reachable(base.device.device_type) {
         return shared(from, view, base);
     }
+    let mut tensor = Snapshot::new();
+    from.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut tensor)?;
     let value = blank(from.python, &[], view.dtype)?;
+    let to = value.live().description().data.cast();
     const FLAGS: u64 = DLPACK_FLAG_BITMASK_IS_COPIED | DLPACK_FLAG_BITMASK_READ_ONLY;
-    // SAFETY: an element inside `from`, and a fresh block of one.
+    // SAFETY: an element inside `from`, which the host can read, and a fresh block of one.
     unsafe {
-        move_packed(from, (view, bit), value.live(), Way::Load)?;
+        Reader::new(&tensor)?;
+        move_bits((tensor.first(), bit), (to, 0), view.slot_bits());
         share::set_flags(value.live().block().as_ref(), FLAGS, 0)?;
     }
     Ok(value)
@@ -56,7 +61,7 @@ fn write(from: Live, view: &View, base: &Base, value: Object) -> Result<()> {
             let values = blank(from.python, view.shape(), view.dtype)?;
             assign(values.live(), value, SET)?;
             // SAFETY: elements inside `from`, and a fresh block of as many.
-            unsafe { move_packed(from, (view, bit), values.live(), Way::Store) }
+            unsafe { store_packed(values.live(), from, (view, bit)) }
         }
         _ => assign(shared(from, view, base)?.live(), value, SET),
     }
@@ -126,7 +131,6 @@ fn uses_axis(python: Python, item: Object) -> bool {
     item != python._Py_NoneStruct() && item != python._Py_EllipsisObject()
 }
 
-/// One element of an axis.
 fn select(python: Python, view: &mut View, index: i64, at: &Position) -> Result<()> {
     let step = Step::Select { axis: at.axis, index };
     view.apply(&step).map_err(|error| no_element(python, at.name, &error.dim(at.dim)))

@@ -12,6 +12,7 @@
 #![no_std]
 
 use dlpack_cast::{cast, compare};
+use dlpack_python::{Object, PyObject, Python, header_nbytes, numbers, required, text_of};
 use dlpack_tensor::*;
 
 mod arguments;
@@ -40,9 +41,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
-use dlpack_python::raise::required;
-use dlpack_python::{Object, PyObject, Python, header_nbytes, numbers};
-use failure::{answer, raise, text};
+use failure::{answer, raise};
 pub use spec::{ModuleSlot, ModuleSlots};
 
 /// Words of the object header of any Python.
@@ -95,7 +94,7 @@ pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_
 fn fill(python: Python, module: Object, api: &'static DLPackExchangeAPI) -> Result<()> {
     let set = |name, value| types::set(python, module, name, value);
     // Where programs find them, and pickle looks for them.
-    let home = text(python, NAME.to_bytes())?;
+    let home = text_of(python, NAME.to_bytes())?;
     for function in &types::FUNCTIONS {
         let Some(name) = function.name() else { break };
         let pointer = (&raw const *function).cast();
@@ -106,7 +105,7 @@ fn fill(python: Python, module: Object, api: &'static DLPackExchangeAPI) -> Resu
     set(c"Tensor", types::tensor(python, api)?.share(python))?;
     let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
     set(c"dlpack_version", numbers(python, &version)?)?;
-    set(c"__version__", text(python, env!("CARGO_PKG_VERSION").as_bytes())?)
+    set(c"__version__", text_of(python, env!("CARGO_PKG_VERSION").as_bytes())?)
 }
 
 /// The definition of the module. Interpreters that come at a time all write the same.

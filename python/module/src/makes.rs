@@ -67,7 +67,6 @@ impl Made<'_> {
     }
 }
 
-/// A tensor as an object.
 fn object_of(python: Python, tensor: Held) -> Result<Owned> {
     tensor.object(tensor::known(python)?)
 }

@@ -14,16 +14,14 @@ use super::views::step;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
 use crate::device_type::{self, CPU};
-use crate::dtype;
-use crate::dtype_notation;
 use crate::error::Result;
 use crate::integer_text::unsigned;
 use crate::layout::Order;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
-use dlpack_python::raise::{is, raised, required};
+use crate::{dtype, dtype_notation};
 use dlpack_python::words::{given, policy};
-use dlpack_python::{Object, Owned, Python, text};
+use dlpack_python::{Object, Owned, Python, is, raised, required, text, text_of};
 use dlpack_tensor::tensor::alloc::Request;
 
 method!(
@@ -144,7 +142,7 @@ pub fn dtype_of(this: This) -> Result<Owned> {
 
 /// A module. One that is loaded is found much faster than it is imported.
 pub fn import(python: Python, name: &CStr) -> Result<Owned> {
-    let text = text(python, name)?;
+    let text = text_of(python, name.to_bytes())?;
     // SAFETY: live objects, and a text that ends with NUL.
     unsafe {
         match Owned::new(python.PyImport_GetModule(text.object())) {

@@ -20,8 +20,7 @@ use crate::overlap::Verdict;
 use crate::platform;
 use crate::validate::Snapshot;
 use crate::view::sharing;
-use dlpack_python::raise::required;
-use dlpack_python::{Object, Owned, Python, detached, numbers};
+use dlpack_python::{Object, Owned, Python, detached, numbers, required};
 use dlpack_tensor::tensor::block::Block;
 use dlpack_tensor::tensor::{convert, share, view};
 

@@ -13,14 +13,12 @@ use super::numpy::call_method;
 use super::tensor::This;
 use super::values;
 use crate::abi::{DLDataTypeCode, DLTensor};
-use crate::device_type;
-use crate::dtype;
 use crate::error::Result;
 use crate::integer_text::signed;
 use crate::validate::Snapshot;
+use crate::{device_type, dtype};
 use dlpack_python::kinds::TEXT;
-use dlpack_python::raise::{is, utf8};
-use dlpack_python::{Object, Owned, Python, is_a};
+use dlpack_python::{Object, Owned, Python, is, is_a, utf8};
 
 /// The only element as Python's object. `kind` is the exception where there are several.
 fn only(this: This, name: &str, kind: fn(Python) -> Object<'static>) -> Result<Owned> {

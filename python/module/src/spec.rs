@@ -3,7 +3,6 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::zeroed;
 use core::ptr::{null, null_mut, without_provenance_mut};
-
 use dlpack_python::{Object, PyObject};
 
 /// A method or function with the `METH_FASTCALL | METH_KEYWORDS` convention, which has been the
@@ -14,7 +13,6 @@ pub type Method = unsafe extern "C" fn(
     nargs: isize,
     keywords: Option<Object>,
 ) -> *mut PyObject;
-/// Reads an attribute.
 pub type Getter = unsafe extern "C" fn(Object, *mut c_void) -> *mut PyObject;
 /// `Py_mod_exec`: fills a new module.
 pub type Exec = unsafe extern "C" fn(module: *mut PyObject) -> c_int;
@@ -22,7 +20,6 @@ pub type Exec = unsafe extern "C" fn(module: *mut PyObject) -> c_int;
 /// `METH_FASTCALL | METH_KEYWORDS`.
 pub const METH_CALL: c_int = 0x80 | 2;
 
-/// `METH_CLASS`.
 const METH_CLASS: c_int = 0x10;
 
 /// `Py_TPFLAGS_DEFAULT`, which is `Py_TPFLAGS_HAVE_VERSION_TAG`, and `Py_TPFLAGS_HAVE_GC`. Without
@@ -76,9 +73,7 @@ impl TypeSlot {
         TypeSlot { slot: slot as c_int, value: value.cast_mut() }
     }
 
-    /// Ends a list.
-    // SAFETY: numbers, and pointers that may be NULL.
-    pub const END: TypeSlot = unsafe { zeroed() };
+    pub const END: TypeSlot = TypeSlot { slot: 0, value: null_mut() };
 }
 
 /// `PyType_Spec`.
@@ -119,9 +114,7 @@ impl MethodDef {
         MethodDef { flags: METH_CALL | METH_CLASS, ..self }
     }
 
-    /// Ends a list.
-    // SAFETY: numbers, and pointers that may be NULL.
-    pub const END: MethodDef = unsafe { zeroed() };
+    pub const END: MethodDef = MethodDef { name: null(), method: None, flags: 0, doc: null() };
 }
 
 // SAFETY: a table of constants.
@@ -179,21 +172,27 @@ pub struct GetSetDef {
 }
 
 impl GetSetDef {
-    /// An attribute that cannot be set; the number goes to the getter, which may serve many.
-    pub const fn new(number: usize, name: &'static CStr, get: Getter, doc: &'static str) -> Self {
-        let (name, doc, closure) =
-            (name.as_ptr(), doc.as_ptr().cast(), without_provenance_mut(number));
+    /// An attribute that cannot be set; the closure goes to the getter, which may serve many.
+    pub const fn new(
+        name: &'static CStr,
+        get: Getter,
+        doc: &'static str,
+        closure: *mut c_void,
+    ) -> Self {
+        let (name, doc) = (name.as_ptr(), doc.as_ptr().cast());
         GetSetDef { name, get: Some(get), set: null(), doc, closure }
     }
 
-    /// Its name.
+    pub fn closure(&self) -> *mut c_void {
+        self.closure
+    }
+
     pub fn name(&self) -> &'static str {
         // SAFETY: what `new` was given.
         let name = unsafe { CStr::from_ptr(self.name) };
         name.to_str().unwrap_or_default()
     }
 
-    /// Ends a list.
     // SAFETY: numbers, and pointers that may be NULL.
     pub const END: GetSetDef = unsafe { zeroed() };
 }
@@ -214,9 +213,7 @@ pub struct MemberDef {
     pub doc: *const c_char,
 }
 
-/// `T_PYSSIZET`.
 pub const T_PYSSIZET: c_int = 19;
-/// `READONLY`.
 pub const READONLY: c_int = 1;
 
 /// `PyModuleDef_Slot`.
@@ -249,7 +246,6 @@ impl ModuleSlot {
 unsafe impl Sync for ModuleSlot {}
 
 impl MemberDef {
-    /// Ends a list.
-    // SAFETY: numbers, and pointers that may be NULL.
-    pub const END: MemberDef = unsafe { zeroed() };
+    pub const END: MemberDef =
+        MemberDef { name: null(), kind: 0, offset: 0, flags: 0, doc: null() };
 }

@@ -22,10 +22,9 @@ use crate::validate::limits::Limits;
 use crate::validate::{Level, Rules, Snapshot};
 use dlpack_python::import::{Wanted, import, protocol};
 use dlpack_python::payload::{Payload, payload};
-use dlpack_python::raise::required;
 
-use dlpack_python::wrap::{only_object, release};
-use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes, home, stream};
+use dlpack_python::wrap::{Reference, only_object, release};
+use dlpack_python::{Object, Owned, PyObject, Python, header_nbytes, home, required, stream};
 use dlpack_tensor::tensor::alloc::{self, Request};
 use dlpack_tensor::tensor::block::{self, Block, Owner};
 use dlpack_tensor::tensor::{Versioned, convert, share};
@@ -53,12 +52,6 @@ pub fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
     }
 }
 
-/// Bytes of a `Tensor`.
-pub fn basicsize() -> usize {
-    header_nbytes() + size_of::<Payload>()
-}
-
-/// Where the list of weak references is.
 pub fn weak_list_offset() -> usize {
     header_nbytes() + offset_of!(Payload, weak_references)
 }
@@ -67,7 +60,7 @@ pub fn weak_list_offset() -> usize {
 pub fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned> {
     let spec = TypeSpec {
         name: name.as_ptr(),
-        basicsize: basicsize() as c_int,
+        basicsize: (header_nbytes() + size_of::<Payload>()) as c_int,
         itemsize: 0,
         flags: TYPE_FLAGS,
         slots: slots.as_ptr(),
@@ -88,7 +81,6 @@ pub fn known(python: Python) -> Result<Object<'static>> {
 /// The `Tensor` that Python calls a function for, and keeps meanwhile.
 #[derive(Clone, Copy)]
 pub struct This<'a> {
-    /// Python.
     pub python: Python,
     object: Object<'a>,
 }
@@ -101,12 +93,10 @@ impl<'a> This<'a> {
         This { python, object }
     }
 
-    /// The object.
     pub fn object(self) -> Object<'a> {
         self.object
     }
 
-    /// Its tensor.
     #[inline]
     pub fn live(self) -> Live<'a> {
         // SAFETY: live, and nobody sees an object that is not filled.
@@ -124,7 +114,6 @@ impl<'a> This<'a> {
 /// A tensor of ours that is kept live.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
-    /// Python.
     pub python: Python,
     block: NonNull<Block>,
     keeper: PhantomData<&'a Block>,
@@ -138,7 +127,6 @@ impl<'a> Live<'a> {
         Live { python, block, keeper: PhantomData }
     }
 
-    /// Its block.
     #[inline]
     pub fn block(self) -> NonNull<Block> {
         self.block
@@ -172,38 +160,25 @@ impl<'a> Live<'a> {
     }
 }
 
-/// What an object holds in place of `tensor`, from which `snapshot` was read: itself, or a block
-/// that owns it.
+/// What an object holds in place of `tensor`: itself, or a block that owns it.
 ///
 /// Its `data` is the address of the first element: half of the frameworks ignore `byte_offset`, and
 /// show other memory instead (docs/interop.md).
 ///
 /// # Safety
 /// `tensor` is live; on success the block owns the caller's reference.
-pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
-    let opaque = opaque_handle(snapshot.device.device_type);
-    // SAFETY: `tensor` is live.
-    match unsafe { block::of_versioned(tensor) } {
-        Some(block) if snapshot.byte_offset == 0 || opaque => Ok(block),
-        _ => {
-            if !opaque {
-                (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0);
-            }
-            convert::box_snapshot(snapshot, tensor)
-        }
-    }
-}
-
-/// As [`own`], for a tensor that is not checked yet.
-///
-/// # Safety
-/// As [`own`].
 pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
     let mut snapshot = Snapshot::new();
     // SAFETY: `tensor` is live, and its reference goes to the block.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), RULES)?;
-        own(&mut snapshot, tensor)
+        let opaque = opaque_handle(snapshot.device.device_type);
+        match block::of_versioned(tensor) {
+            Some(block) if snapshot.byte_offset == 0 || opaque => return Ok(block),
+            _ if opaque => {}
+            _ => (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0),
+        }
+        convert::box_snapshot(&snapshot, tensor)
     }
 }
 
@@ -233,22 +208,23 @@ pub unsafe fn wrap_if(
 }
 
 /// One reference to our tensor, released when it goes out of scope.
-pub struct Held(Python, Versioned);
+pub struct Held(Reference);
 
 impl Held {
     /// # Safety
     /// `tensor` is a live block of ours, with one reference to give; attached to Python until this
     /// is dropped.
     pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
-        Held(python, tensor)
+        // SAFETY: a live tensor, with one reference to give.
+        Held(unsafe { Reference::new(python, tensor) })
     }
 
     /// A new tensor, uninitialised.
     pub fn alloc(python: Python, request: &Request) -> Result<Held> {
-        Ok(Held(python, alloc::new(request)?))
+        // SAFETY: a fresh block.
+        unsafe { Ok(Held::new(python, alloc::new(request)?)) }
     }
 
-    /// The tensor of any object.
     pub fn of(python: Python, object: Object) -> Result<Held> {
         Held::by(python, object, None, CopyPolicy::IfNeeded)
     }
@@ -267,43 +243,31 @@ impl Held {
     /// The tensor of any object, by a request of [`wanted`].
     #[inline]
     pub fn import(python: Python, object: Object, wanted: &Wanted) -> Result<Held> {
-        Ok(Held(python, import(python, object, wanted)?))
+        Ok(Held(import(python, object, wanted)?))
     }
 
     /// The tensor, whose reference stays here.
     pub fn live(&self) -> Live<'_> {
         // SAFETY: a live block of ours.
-        unsafe { Live::new(self.0, self.1.cast()) }
+        unsafe { Live::new(self.0.python, self.0.tensor().cast()) }
     }
 
     /// Gives the reference to `take`, or releases it where that fails.
     #[inline]
     pub fn give<T>(self, take: impl FnOnce(Versioned) -> Result<T>) -> Result<T> {
-        let taken = take(self.1);
-        if taken.is_ok() {
-            core::mem::forget(self);
-        }
-        taken
+        self.0.give(take)
     }
 
     /// The tensor as an object of one of the types that hold tensors.
     #[inline(never)]
     pub fn object(self, kind: Object) -> Result<Owned> {
-        let python = self.0;
+        let python = self.0.python;
         let &DLTensor { byte_offset, device, .. } = self.live().description();
         let as_is = byte_offset == 0 || opaque_handle(device.device_type);
         // SAFETY: a type whose objects hold a tensor; a live block of ours, which is given.
         self.give(|tensor| unsafe {
             wrap_if(python, kind, || if as_is { Ok(tensor.cast()) } else { owned(tensor) })
         })
-    }
-}
-
-impl Drop for Held {
-    #[inline(never)]
-    fn drop(&mut self) {
-        // SAFETY: our reference.
-        unsafe { release(self.0, self.1) }
     }
 }
 

@@ -6,15 +6,15 @@ use core::ptr::null;
 
 use super::failure::refuse_new;
 use super::spec::*;
-use super::{attributes, copies, dlpack, keys, makes, numpy, pickles, scalars};
-use super::{tensor, values, views, workers, writes};
+use super::{
+    attributes, copies, dlpack, keys, makes, numpy, pickles, scalars, tensor, values, views,
+    workers, writes,
+};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::Result;
 use dlpack_python::capsule::EXCHANGE_API;
-use dlpack_python::raise::{raised, required};
-use dlpack_python::{Object, Owned, Python, home};
+use dlpack_python::{Object, Owned, Python, home, raised, required};
 
-/// Documentation of the module.
 pub const MODULE: &str = "\
 DLPack tensors of any producer, and copies of them.\n\
 \n\
@@ -24,7 +24,6 @@ the type of NumPy, ml_dtypes, PyTorch or Python that has that name, as np.float3
 A device is its name: 'cpu', 'cuda:0', 'rocm:1'; or what has that name as its text, as\n\
 torch.device('cuda:0'); or the pair (type, id) of __dlpack_device__.\0";
 
-/// Documentation of the type.
 pub const TENSOR: &str = "\
 A tensor in shared memory. Made by from_dlpack, asarray, zeros, full and empty.\n\
 \n\
@@ -34,7 +33,6 @@ arithmetic, no ==, no in and no hash. The garbage collector finds a cycle throug
 array interface, if nothing else holds the tensor. It cannot look into a capsule of another\n\
 library: a cycle through a __dlpack__ is never collected.\0";
 
-/// Functions of the module.
 pub static FUNCTIONS: [MethodDef; 8] = [
     dlpack::from_dlpack(),
     makes::asarray(),
@@ -46,7 +44,6 @@ pub static FUNCTIONS: [MethodDef; 8] = [
     MethodDef::END,
 ];
 
-/// Methods of the type.
 pub static METHODS: [MethodDef; 38] = [
     MethodDef::new("__dlpack__\0", dlpack::dlpack, DLPACK.as_bytes()),
     dlpack::__dlpack_device__(),
@@ -99,7 +96,6 @@ pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<Object<
     home::here(python)?.tensor.get(|| tensor_type(python, api))
 }
 
-/// The type `Tensor`.
 fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
     let members = [
         MemberDef {
@@ -146,7 +142,6 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned>
     Ok(kind)
 }
 
-/// Sets an attribute.
 pub fn set(python: Python, object: Object, name: &CStr, value: Owned) -> Result<()> {
     // SAFETY: live objects, and `name` ends with NUL.
     match unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.object()) } {

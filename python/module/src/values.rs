@@ -5,22 +5,19 @@ use core::ptr::NonNull;
 
 use super::arguments::method;
 use super::buffer;
-use super::failure::{slot, text};
+use super::failure::slot;
 use super::tensor::{Live, This};
 use crate::abi::*;
-use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::float_formats;
 use crate::layout::{self, MAX_NDIM};
 use crate::overlap::Verdict;
-use crate::platform;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::View;
 use crate::view::sharing::self_verdict;
+use crate::{dtype, float_formats, platform};
 use dlpack_print::reader::Reader;
 use dlpack_print::{Description, Elements, PrintOptions};
-use dlpack_python::raise::{raised, required};
-use dlpack_python::{Owned, Python, detached};
+use dlpack_python::{Owned, Python, detached, raised, required, text_of};
 
 /// Reads the tensor of an object whose elements have values.
 pub fn read(this: This, snapshot: &mut Snapshot) -> Result<()> {
@@ -51,7 +48,6 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Result<Owned> {
     }
 }
 
-/// A list of `count` items.
 fn list(python: Python, count: i64, item: &mut dyn FnMut(i64) -> Result<Owned>) -> Result<Owned> {
     // SAFETY: a fresh list, filled before anybody sees it.
     unsafe {
@@ -142,7 +138,7 @@ fn each(shape: &[i64], strides: &[i64], at: i128, visit: &mut dyn FnMut(i128)) {
 ///
 /// # Safety
 /// `from` is readable, `to` writable.
-unsafe fn move_bits(from: (*mut u8, i128), to: (*mut u8, i128), count: u32) {
+pub unsafe fn move_bits(from: (*mut u8, i128), to: (*mut u8, i128), count: u32) {
     for place in 0..i128::from(count) {
         let (source, target) = (from.1 + place, to.1 + place);
         // SAFETY: the bytes of the bits.
@@ -155,49 +151,31 @@ unsafe fn move_bits(from: (*mut u8, i128), to: (*mut u8, i128), count: u32) {
     }
 }
 
-/// Which way [`move_packed`] copies.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Way {
-    /// From where the view has them.
-    Load,
-    /// To there; no bit beside them changes.
-    Store,
-}
-
-/// Copies packed elements between where a view of `from` has them, with the first at any `bit` from
-/// that of `from`, and a dense tensor in the memory of the CPU.
+/// Copies the elements of a dense tensor in the memory of the CPU to where a view of `to` has them,
+/// with the first at any `bit` from that of `to`; no bit beside them changes.
 ///
 /// # Safety
-/// Every element of the view is inside `from`, and the dense tensor has as many, initialised.
-pub unsafe fn move_packed(
-    from: Live,
-    (view, bit): (&View, i128),
-    dense: Live,
-    way: Way,
-) -> Result<()> {
+/// Every element of the view is inside `to`, and the dense tensor has as many, initialised.
+pub unsafe fn store_packed(dense: Live, to: Live, (view, bit): (&View, i128)) -> Result<()> {
     let (shape, strides) = (view.shape(), view.strides());
     let (mut tensor, slot) = (Snapshot::new(), view.slot_bits());
-    from.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut tensor)?;
+    to.read(Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut tensor)?;
     // SAFETY: live.
     unsafe { Reader::new(&tensor)? };
-    if way == Way::Store {
-        if view.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
-            return Err(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS));
-        }
-        if !matches!(self_verdict(shape, strides, slot), Verdict::Disjoint) {
-            return Err(Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES));
-        }
+    if view.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        return Err(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS));
     }
-    let (there, here): (*mut u8, *mut u8) = (tensor.first(), dense.description().data.cast());
+    if !matches!(self_verdict(shape, strides, slot), Verdict::Disjoint) {
+        return Err(Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES));
+    }
+    let (from, to): (*mut u8, *mut u8) = (dense.description().data.cast(), tensor.first());
     let mut next = 0i128;
     // A single element is written with Python's lock: its neighbours in the byte are others'.
-    detached(from.python, layout::packed_nbytes(layout::numel(shape)?, slot)?, || {
+    detached(dense.python, layout::packed_nbytes(layout::numel(shape)?, slot)?, || {
         each(shape, strides, 0, &mut |at| {
-            let (there, here) = ((there, bit + at * i128::from(slot)), (here, next));
-            let (from, to) = if way == Way::Load { (there, here) } else { (here, there) };
-            // SAFETY: an element inside `from`, whose memory the host can access, and its place in
-            // the dense tensor.
-            unsafe { move_bits(from, to, slot) };
+            // SAFETY: the place of an element in the dense tensor, and one inside `to`, whose
+            // memory the host can access.
+            unsafe { move_bits((from, next), (to, bit + at * i128::from(slot)), slot) };
             next += i128::from(slot);
         });
     });
@@ -264,7 +242,7 @@ slot!(
         // SAFETY: memory of our own, of which so much was written; it is given back once.
         unsafe {
             let shown = core::slice::from_raw_parts(memory.as_ptr(), page.nbytes.min(room));
-            let answer = written.and_then(|()| text(this.python, shown));
+            let answer = written.and_then(|()| text_of(this.python, shown));
             platform::give_back(memory);
             answer
         }

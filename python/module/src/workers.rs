@@ -8,9 +8,8 @@ use crate::copy::Options;
 use crate::cpu::{Parallel, ParallelFor};
 use crate::error::Result;
 use crate::platform::pool::Pool;
-use dlpack_python::raise::{forgive, refused, required};
 use dlpack_python::words::given;
-use dlpack_python::{Object, Owned, PyObject, Python, pointer};
+use dlpack_python::{Object, Owned, PyObject, Python, forgive, pointer, refused, required};
 
 const NAME: &CStr = c"dlpack_rs.workers";
 

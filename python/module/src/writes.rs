@@ -10,24 +10,23 @@ use super::arguments::{self, Call, Number, method};
 use super::failure::{none, refused};
 use super::numpy::{call_method, call_numpy};
 use super::tensor::{Held, Live, This};
-use super::values;
 use super::views::viewed;
-use super::workers;
+use super::{values, workers};
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::cast::{self, Value};
-use crate::compare;
 use crate::copy::{self, Given, Options, Pair};
 use crate::device_type::{self, CPU};
-use crate::dtype;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::integer_text::{signed as signed_text, unsigned};
 use crate::layout::{MAX_NDIM, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
+use crate::{compare, dtype};
 use dlpack_python::constants::{self, Constant};
 use dlpack_python::kinds::{LIST, TEXT, TUPLE};
-use dlpack_python::raise::{KindOf, Quoted, forgive, is, utf8};
-use dlpack_python::{Object, Owned, Python, detached, is_a, text};
+use dlpack_python::{
+    KindOf, Object, Owned, Python, Quoted, detached, forgive, is, is_a, text, utf8,
+};
 use dlpack_tensor::tensor::alloc::{self, Request};
 
 /// Overlapping assignments in Python have the result of a temporary.
@@ -40,7 +39,6 @@ const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
 pub struct Target {
     /// The function, in messages.
     pub name: &'static str,
-    /// The dtype of the elements.
     pub dtype: DLDataType,
 }
 
@@ -52,7 +50,6 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// The number 0.
     pub const ZERO: Scalar = Scalar { bits: [0; 2], dtype: wide(kDLUInt) };
 
     /// Writes it to every element.

@@ -5,8 +5,7 @@ use crate::constants::{self, Constant};
 use crate::copy::CopyPolicy;
 use crate::error::Result;
 use crate::home::Home;
-use crate::raise::{is, meanwhile, raised};
-use crate::{Object, Owned, Python, numbers, stream, tuple_of};
+use crate::{Object, Owned, Python, is, meanwhile, numbers, raised, stream, tuple_of};
 use dlpack_tensor::import::Import;
 
 /// The request of an import.
@@ -144,7 +143,7 @@ pub(super) fn lacks(python: Python, object: Object, method: Object) -> bool {
     if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
-    let found = meanwhile(python, || python.attribute(object, method));
+    let found = meanwhile(python, |_| true, || python.attribute(object, method));
     let missing = matches!(found, Ok(None));
     if missing {
         python.clear();

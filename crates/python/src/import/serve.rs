@@ -8,25 +8,20 @@ use crate::constants::{self, Constant};
 use crate::copy::{CopyPolicy, Options, Streams};
 use crate::device_type::{CPU, host_reachable};
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::raise::{is, raised};
 use crate::stream::{self, Stream};
-use crate::tensor::Versioned;
+
 use crate::validate::{Snapshot, check_version, flags_of};
-use crate::{Object, Python, capsule, detached, wrap};
+use crate::wrap::Reference;
+use crate::{Object, Python, capsule, detached, is, raised};
 use dlpack_tensor::import::{self, Import};
 
-/// # Safety
-/// `tensor` is live; on success the result owns the caller's reference.
-pub(super) unsafe fn serve(
-    python: Python,
-    object: Object,
-    tensor: Versioned,
-    wanted: &Wanted,
-) -> Result<Versioned> {
-    // SAFETY: `tensor` is a live struct; past the check it is of major 1.
+/// What is wanted of a tensor that an object has exported.
+pub(super) fn serve(object: Object, tensor: Reference, wanted: &Wanted) -> Result<Reference> {
+    let python = tensor.python;
+    // SAFETY: a live struct; past the check it is of major 1.
     let flags = unsafe {
-        check_version(tensor.as_ptr())?;
-        flags_of(tensor.as_ptr())
+        check_version(tensor.tensor().as_ptr())?;
+        flags_of(tensor.tensor().as_ptr())
     };
     let copied = flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0;
     let policy = match wanted.import.policy {
@@ -39,48 +34,49 @@ pub(super) unsafe fn serve(
     };
     let asked = &wanted.import;
     let any = asked.order.is_none() && asked.align_bytes <= 1 && !asked.writable;
-    // SAFETY: `tensor` is live, and its reference goes to the result.
+    // SAFETY: a live tensor, whose reference goes to the result.
     unsafe {
-        match policy {
+        let made = match policy {
             CopyPolicy::IfNeeded if any && asked.device.is_none() => {
-                import::as_is(tensor, asked.rules, &asked.limits)
+                tensor.give(|tensor| import::as_is(tensor, asked.rules, &asked.limits))
             }
-            CopyPolicy::Never => import::import(tensor, asked),
-            _ => serve_copy(python, object, tensor, wanted, policy),
-        }
+            CopyPolicy::Never => tensor.give(|tensor| import::import(tensor, asked)),
+            _ => return serve_copy(object, tensor, wanted, policy),
+        };
+        Ok(Reference::new(python, made?))
     }
 }
 
 /// As [`serve`], of what may be copied.
-///
-/// # Safety
-/// As [`serve`].
 #[inline(never)]
-unsafe fn serve_copy(
-    python: Python,
+fn serve_copy(
     object: Object,
-    tensor: Versioned,
+    tensor: Reference,
     wanted: &Wanted,
     policy: CopyPolicy,
-) -> Result<Versioned> {
-    let Import { rules, device, options, .. } = wanted.import;
+) -> Result<Reference> {
+    let (python, Import { rules, device, options, .. }) = (tensor.python, wanted.import);
     let mut snapshot = Snapshot::new();
-    // SAFETY: `tensor` is live, and its reference goes to the result.
-    unsafe {
-        snapshot.read_managed(tensor.as_ptr(), rules)?;
-        wanted.import.limits.check(&snapshot, device)?;
-        let streams = streams_of(wanted, snapshot.device)?;
-        let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
-        let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
-        let snapshot = &mut snapshot;
-        match detached(python, nbytes, || import::import_read(tensor, snapshot, &import)) {
-            Err(failure) if beyond_us(&failure) => {
-                let copy = ask_for_copy(python, object, snapshot, wanted, failure)?;
-                wrap::release(python, tensor);
-                Ok(copy)
-            }
-            result => result,
+    tensor.read(rules, &mut snapshot)?;
+    // SAFETY: read from a live tensor.
+    unsafe { wanted.import.limits.check(&snapshot, device)? };
+    let streams = streams_of(wanted, snapshot.device)?;
+    let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
+    let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
+    // SAFETY: a live tensor, whose reference goes to the result.
+    let made = detached(python, nbytes, || unsafe {
+        import::import_read(tensor.tensor(), &mut snapshot, &import)
+    });
+    match made {
+        Ok(made) => {
+            tensor.into_tensor();
+            // SAFETY: a live tensor, and its reference is ours.
+            Ok(unsafe { Reference::new(python, made) })
         }
+        Err(failure) if beyond_us(&failure) => {
+            ask_for_copy(python, object, &snapshot, wanted, failure)
+        }
+        Err(failure) => Err(failure),
     }
 }
 
@@ -97,49 +93,35 @@ fn ask_for_copy(
     src: &Snapshot,
     wanted: &Wanted,
     failure: Error,
-) -> Result<Versioned> {
-    // SAFETY: attached; the copy is ours.
-    unsafe {
-        let stream = stream_to_name(python, object, wanted)?.with_device;
-        let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
-        let Some(capsule) = call(python, object, &asked)? else {
-            if is(python, Python::PyExc_TypeError) {
-                python.clear();
-            } else if !lacks(python, object, constants::get(python, Constant::Dlpack)?) {
-                return Err(raised());
-            }
-            return Err(failure
-                .detail("no backend can copy it, and the producer does not accept copy=True"));
-        };
-        // Nobody else has this memory: a legacy struct's may be written.
-        let copy = capsule::consume(python, capsule.object(), 0)?;
-        let device = wanted.import.device.unwrap_or(src.device);
-        let import = Import { device: Some(device), policy: CopyPolicy::Never, ..wanted.import };
-        let result = match is_other_memory(copy, src, &import) {
-            Ok(true) => import::import(copy, &import),
-            Ok(false) => {
-                const SAME: &str =
-                    "no backend copies it, and copy=True gave the producer's own memory";
-                Err(failure.detail(SAME))
-            }
-            Err(error) => Err(error),
-        };
-        if result.is_err() {
-            wrap::release(python, copy);
+) -> Result<Reference> {
+    let stream = stream_to_name(python, object, wanted)?.with_device;
+    let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
+    let Some(capsule) = call(python, object, &asked)? else {
+        if is(python, Python::PyExc_TypeError) {
+            python.clear();
+        } else if !lacks(python, object, constants::get(python, Constant::Dlpack)?) {
+            return Err(raised());
         }
-        result
-    }
-}
-
-/// Whether a copy is one: both tensors are held, so their memory is not the same by chance.
-///
-/// # Safety
-/// `copy` is live.
-unsafe fn is_other_memory(copy: Versioned, src: &Snapshot, import: &Import) -> Result<bool> {
+        return Err(
+            failure.detail("no backend can copy it, and the producer does not accept copy=True")
+        );
+    };
+    // Nobody else has this memory: a legacy struct's may be written.
+    let copy = capsule::consume(python, capsule.object(), 0)?;
+    let device = wanted.import.device.unwrap_or(src.device);
+    let import = Import { device: Some(device), policy: CopyPolicy::Never, ..wanted.import };
     let mut found = Snapshot::new();
-    // SAFETY: `copy` is a live tensor.
-    unsafe { found.read_managed(copy.as_ptr(), import.rules)? };
-    Ok(found.empty || found.device != src.device || found.first() != src.first())
+    copy.read(import.rules, &mut found)?;
+    // Both tensors are held, so their memory is not the same by chance.
+    if !found.empty && found.device == src.device && found.first() == src.first() {
+        const SAME: &str = "no backend copies it, and copy=True gave the producer's own memory";
+        return Err(failure.detail(SAME));
+    }
+    // SAFETY: a live tensor, whose reference goes to the result.
+    unsafe {
+        let made = copy.give(|copy| import::import(copy, &import))?;
+        Ok(Reference::new(python, made))
+    }
 }
 
 /// The order of the library's copy: the requested stream is one of the requested device.
