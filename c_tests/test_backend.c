@@ -168,7 +168,6 @@ static dlrs_backend table(void) {
   backend.free = fake_free;
   backend.copy = fake_copy;
   backend.stream_sync = fake_sync;
-  backend.stream_query = fake_query;
   backend.event_query = fake_query;
   backend.stream_create = fake_make;
   backend.event_create = fake_make;
@@ -477,17 +476,11 @@ static void asked(void) {
   memset(data, 1, 100);
   WORKS(dlrs_mem_free(CPU, data, 100, 4096, NULL, ERR));
   WORKS(dlrs_stream_create(EXT, &stream, ERR));
-  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
-  EQUAL(done, 0);
-  *(int *)stream = 1;
-  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
-  EQUAL(done, 1);
   WORKS(dlrs_stream_sync(EXT, stream, ERR));
   WORKS(dlrs_event_create(EXT, &event, ERR));
   WORKS(dlrs_event_record(EXT, event, stream, ERR));
   WORKS(dlrs_event_wait(EXT, event, NULL, ERR));
   CHECK(last_event == event);
-  WORKS(dlrs_event_query(EXT, event, &done, ERR));
   WORKS(dlrs_stream_wait(EXT, NULL, stream, ERR));
   WORKS(dlrs_stream_wait(EXT, stream, stream, ERR));
   WORKS(dlrs_event_sync(EXT, event, ERR)); /* fake_drop: this event is gone */
@@ -497,8 +490,6 @@ static void asked(void) {
   WORKS(dlrs_event_destroy(EXT, event, ERR));
   EQUAL(fake.events, 0);
   WORKS(dlrs_stream_sync(CPU, NULL, ERR));
-  WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
-  EQUAL(done, 1);
   WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
   REJECTS(STREAM, 2, ANY, -1, dlrs_stream_sync(CPU, dangling, ERR));
   REJECTS(UNSUPPORTED, 1, ANY, -1, dlrs_stream_create(CPU, &stream, ERR));

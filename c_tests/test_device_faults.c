@@ -243,7 +243,7 @@ int main(void) {
   backend.stream_sync = syncs;
   backend.stream_create = backend.event_create = makes;
   backend.stream_destroy = backend.event_destroy = drops;
-  backend.stream_query = backend.event_query = done;
+  backend.event_query = done;
   backend.event_record = backend.event_wait = records;
   backend.event_sync = event_syncs;
   WORKS(dlrs_backend_set(kDLExtDev, &backend, NULL, ERR));

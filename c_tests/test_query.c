@@ -56,7 +56,6 @@ static void wrapped_products(void) {
 static void sizes(void) {
   int64_t numel = 0;
   uint64_t nbytes = 0;
-  int32_t aligned = 77;
   layout(2, 3, 3, 1);
   WORKS(dlrs_numel(bare, &numel, ERR));
   EQUAL(numel, 6);
@@ -77,10 +76,6 @@ static void sizes(void) {
   EQUAL(numel, 1);
   bare->ndim = 2;
   layout(0, 3, 3, 1);
-  bare->data = (char *)t_guard() + 1;
-  WORKS(dlrs_is_aligned(bare, 256, &aligned, ERR));
-  EQUAL(aligned, 1); /* vacuously true for empty tensors */
-  bare->data = good.values;
 }
 
 /* Bits times lanes; a padded sub-byte element fills whole bytes, its lanes together. */
@@ -133,8 +128,6 @@ static void refuses(void) {
   REJECTS(NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
   REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
   REJECTS(MISALIGNED_STRUCT, 2, ANY, -1, dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
     REJECTS(BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));

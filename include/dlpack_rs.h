@@ -1637,28 +1637,6 @@ dlrs_status dlrs_is_contiguous(const DLTensor *tensor,
                                int32_t *out,
                                dlrs_error *error);
 
-/**
- * Return whether the first element of a tensor is aligned.
- *
- * Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
- * Device:    any whose data is an address.
- * Ownership: unchanged.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
- *            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
- *            DLRS_UNSUPPORTED: data is an opaque handle.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
- * Threads:   any.
- * Source:    dlpack.h requires 256 bytes; consumers may not rely on it.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_is_aligned(const DLTensor *tensor,
-                            uint64_t align_bytes,
-                            int32_t *out,
-                            dlrs_error *error);
-
 /* ---------------------------------------------------------------------------------------------
  * Queries on shared memory.
  */
@@ -2008,12 +1986,6 @@ struct dlrs_backend {
                   dlrs_fault *fault);
   /** Waits for all work of a stream; NULL when `copy` is synchronous. */
   int32_t (*stream_sync)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
-  /** Whether all work of a stream is done: 0 or 1. */
-  int32_t (*stream_query)(void *context,
-                          DLDevice device,
-                          void *stream,
-                          int32_t *out_done,
-                          dlrs_fault *fault);
   /** Creates a stream that does not synchronize with the default stream. */
   int32_t (*stream_create)(void *context, DLDevice device, void **out_stream, dlrs_fault *fault);
   /** Destroys a stream; work on it still completes. */
@@ -2302,24 +2274,6 @@ dlrs_status dlrs_stream_sync(DLDevice device,
                              dlrs_error *error);
 
 /**
- * Return whether all work of a stream is done, without waiting.
- *
- * Device:    as dlrs_stream_sync.
- * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
- * Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; stream is NULL or a live stream of the device.
- */
-DLRS_API
-dlrs_status dlrs_stream_query(DLDevice device,
-                              void *stream,
-                              int32_t *out,
-                              dlrs_error *error);
-
-/**
  * Make later work of one stream wait for the work enqueued on another so far.
  *
  * Device:    of both streams; the host does not wait. On the CPU both must be NULL, and nothing
@@ -2415,24 +2369,6 @@ dlrs_status dlrs_event_wait(DLDevice device,
  * See the preface; event came from dlrs_event_create for the device.
  */
 DLRS_API dlrs_status dlrs_event_sync(DLDevice device, void *event, dlrs_error *error);
-
-/**
- * Return whether an event has completed, without waiting.
- *
- * Device:    of the event.
- * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
- * Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; event came from dlrs_event_create for the device.
- */
-DLRS_API
-dlrs_status dlrs_event_query(DLDevice device,
-                             void *event,
-                             int32_t *out,
-                             dlrs_error *error);
 
 /**
  * Release a tensor after the work enqueued on a stream so far, and after its readiness event

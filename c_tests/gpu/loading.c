@@ -248,7 +248,7 @@ static void dropped(int32_t type) {
   dlrs_pointer_info info;
   t_tensor host, target;
   void *stream, *event, *data;
-  int32_t n, done;
+  int32_t n;
   int64_t transposed[2] = {1, 2};
   static char page[4096];
   t_make(&host);
@@ -269,12 +269,10 @@ static void dropped(int32_t type) {
     if (settled(dlrs_mem_alloc(device(type), 64, 0, stream, &data, ERR)) == DLRS_OK) {
       settled(dlrs_mem_free(device(type), data, 64, 0, stream, ERR));
     }
-    settled(dlrs_stream_query(device(type), stream, &done, ERR));
     settled(dlrs_stream_wait(device(type), NULL, stream, ERR));
     if (settled(dlrs_event_create(device(type), &event, ERR)) == DLRS_OK) {
       settled(dlrs_event_record(device(type), event, stream, ERR));
       settled(dlrs_event_wait(device(type), event, stream, ERR));
-      settled(dlrs_event_query(device(type), event, &done, ERR));
       settled(dlrs_event_sync(device(type), event, ERR));
       settled(dlrs_event_destroy(device(type), event, ERR));
     }

@@ -2,19 +2,12 @@
 
 use core::ffi::c_void;
 
-use super::arg::{Out, Taken, live, optional, result, variable};
+use super::arg::{Taken, live, optional, result, variable};
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Of, Result};
+use crate::error::{Arg, Of};
 use crate::tensor::deferred;
-
-/// Asks, and hands the answer over; it is 0 on error.
-fn answer(out: Out<i32>, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
-    out.set(0);
-    out.set(ask()?.into());
-    Ok(())
-}
 
 /// Create a stream that does not synchronize with the default stream.
 ///
@@ -91,32 +84,6 @@ pub unsafe extern "C" fn dlrs_stream_sync(
     unsafe {
         run("dlrs_stream_sync", error, (), |()| {
             backend(device, Arg::device)?.stream_sync(device, stream).of(Arg::stream)
-        })
-    }
-}
-
-/// Return whether all work of a stream is done, without waiting.
-///
-/// Device:    as dlrs_stream_sync.
-/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
-/// Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_stream_query(
-    device: DLDevice,
-    stream: *mut c_void,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: stream is NULL or a live one of the device, out NULL or a writable variable, error
-    // NULL or live, by the preface.
-    unsafe {
-        run("dlrs_stream_query", error, (variable(out, Arg::out),), |(out,)| {
-            answer(out, || backend(device, Arg::device)?.stream_query(device, stream))
         })
     }
 }
@@ -274,33 +241,6 @@ pub unsafe extern "C" fn dlrs_event_sync(
     unsafe {
         run("dlrs_event_sync", error, (live(event.cast::<u8>(), Arg::event),), |_| {
             backend(device, Arg::device)?.event_sync(device, event)
-        })
-    }
-}
-
-/// Return whether an event has completed, without waiting.
-///
-/// Device:    of the event.
-/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
-/// Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_event_query(
-    device: DLDevice,
-    event: *mut c_void,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = (live(event.cast::<u8>(), Arg::event), variable(out, Arg::out));
-    // SAFETY: event is NULL or a live one of the device, out NULL or a writable variable, error
-    // NULL or live, by the preface.
-    unsafe {
-        run("dlrs_event_query", error, pointers, |(_, out)| {
-            answer(out, || backend(device, Arg::device)?.event_query(device, event))
         })
     }
 }

@@ -81,7 +81,7 @@ impl Live<DLTensor> {
     #[inline(always)]
     pub fn is_plain(self, flags: u64) -> bool {
         // SAFETY: a live tensor, whose arrays hold ndim values.
-        unsafe { Plain::is(self.as_ptr(), flags) }
+        unsafe { Plain::of(self.as_ptr(), flags) }.is_some()
     }
 }
 
