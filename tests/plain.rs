@@ -118,7 +118,7 @@ fn said(snapshot: &Snapshot, layout: bool) -> impl PartialEq + core::fmt::Debug 
 fn fast_path_agrees_with_the_full_checks() {
     let mut dice = Dice(1);
     let (mut shape, mut strides) = ([0; 10], [0; 10]);
-    let (mut accepted, mut bare) = (0, 0);
+    let (mut accepted, mut plain, mut bare) = (0, 0, 0);
     for _ in 0..400_000 {
         let (tensor, flags) = roll(&mut dice, &mut shape, &mut strides);
         let due = dice.below(2) == 0;
@@ -127,7 +127,7 @@ fn fast_path_agrees_with_the_full_checks() {
         // not read.
         let (found, is) =
             unsafe { (short.read_plain(&tensor, flags), Plain::of(&tensor, flags).is_some()) };
-        assert_eq!(found == Found::Plain, is);
+        assert!(found == Found::Plain || !is);
         // What is read without a second look has the result of the full checks, error and all.
         for level in LEVELS {
             let (mut once, mut long, rules) = (Snapshot::new(), Snapshot::new(), Rules::of(level));
@@ -139,9 +139,10 @@ fn fast_path_agrees_with_the_full_checks() {
             assert_eq!(format!("{read:?}"), format!("{checked:?}"));
             assert!(read.is_err() || said(&once, rules.layout) == said(&long, rules.layout));
         }
-        if !is || due && tensor.strides.is_null() {
+        if found != Found::Plain || due && tensor.strides.is_null() {
             continue;
         }
+        plain += usize::from(is);
         accepted += 1;
         bare += usize::from(tensor.strides.is_null());
         for level in LEVELS {
@@ -152,7 +153,7 @@ fn fast_path_agrees_with_the_full_checks() {
             assert!(said(&short, rules.layout) == said(&long, rules.layout));
         }
     }
-    assert!(accepted > 20_000 && bare > 200);
+    assert!(accepted > 20_000 && plain > 20_000 && plain < accepted && bare > 200);
 }
 
 #[test]

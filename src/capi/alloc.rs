@@ -182,9 +182,6 @@ fn filled<'a>(
 ///            and 6: its driver.
 /// Threads:   any.
 /// Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new(
     shape: *const i64,
@@ -274,9 +271,6 @@ impl<'a> Prototype<'a> {
 /// Errors:    as dlrs_tensor_new.
 /// Threads:   any.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new_like(
     prototype: *const DLTensor,
@@ -312,10 +306,6 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
 ///            DLRS_NULL_ARG: a function of the allocator is NULL.
 ///            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
 /// Threads:   any; concurrent allocations use either allocator, and are freed by the same one.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_allocator_set(
     device_type: DeviceCode,

@@ -3,7 +3,7 @@
 use core::ptr::null;
 
 use super::arg::{Items, Live, live, needed_if, optional, variable};
-use super::copy::{Room, copy_options, dlrs_copy_options};
+use super::copy_options::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::batch;
@@ -25,7 +25,6 @@ use crate::error::Arg;
 ///            On any error but a device's nothing has been written. After a device's any dst may
 ///            have been; nothing is pending, unless DLRS_COPY_ASYNC was given.
 /// Threads:   as dlrs_copy.
-/// Source:    this library.
 ///
 /// # Safety
 /// As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.

@@ -7,16 +7,11 @@ use core::ptr::null_mut;
 use super::arg::{self, live, needed_if, optional, result, variable};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::python::{asked, dlrs_py_request, give};
+use super::wrap::blamed;
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
+use crate::error::{Arg, Of};
 use crate::python::{PyObject, Python, export, wrap};
 use crate::tensor::block::Block;
-
-/// Flags are an argument of their own here; all else is the tensor's.
-#[cold]
-fn blamed(error: Error) -> Error {
-    error.of(if error.member() == DLRS_FIELD_FLAGS { Arg::flags } else { Arg::tensor })
-}
 
 /// Wrap memory that a Python object owns into a managed tensor.
 ///
@@ -34,7 +29,7 @@ fn blamed(error: Error) -> Error {
 /// Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
 ///
 /// # Safety
-/// See the preface; `owner` is a live Python object, and the memory is valid as long as it lives.
+/// `owner` is a live Python object, and the memory is valid as long as it lives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_wrap(
     tensor: *const DLTensor,
@@ -113,7 +108,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
 ///            method is called with, and kwnames is NULL or a tuple of names.
 ///
 /// # Safety
-/// See the preface; the arguments are those that Python has passed.
+/// the arguments are those that Python has passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_request_parse(
     args: *const *mut c_void,

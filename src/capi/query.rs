@@ -13,7 +13,7 @@ use crate::validate::{Level::DLRS_LEVEL_STRUCT, Rules, Snapshot};
 /// # Safety
 /// `tensor` and `error` are NULL or live, `out` is NULL or a writable variable.
 #[inline(always)]
-unsafe fn ask<T>(
+unsafe fn ask<T: Copy>(
     function: &'static str,
     (tensor, flags): (*const DLTensor, u64),
     out: *mut T,
@@ -40,9 +40,6 @@ unsafe fn ask<T>(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_numel(
     tensor: *const DLTensor,
@@ -63,9 +60,6 @@ pub unsafe extern "C" fn dlrs_numel(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; NumPy's itemsize, in bits.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_itemsize_bits(
     tensor: *const DLTensor,
@@ -88,9 +82,6 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; its GetDataSize is the padded size.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_nbytes(
     tensor: *const DLTensor,
@@ -112,9 +103,6 @@ pub unsafe extern "C" fn dlrs_nbytes(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    the orders of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_is_contiguous(
     tensor: *const DLTensor,

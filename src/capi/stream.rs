@@ -18,9 +18,6 @@ use crate::tensor::deferred;
 ///            6: its driver.
 /// Threads:   any.
 /// Source:    CU_STREAM_NON_BLOCKING.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_create(
     device: DLDevice,
@@ -43,10 +40,9 @@ pub unsafe extern "C" fn dlrs_stream_create(
 /// Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
 ///            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; stream came from dlrs_stream_create for the device.
+/// stream came from dlrs_stream_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_destroy(
     device: DLDevice,
@@ -70,10 +66,9 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
 /// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
 ///            DLRS_STREAM: not a stream of the device. Classes 5 and 6: its driver.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_sync(
     device: DLDevice,
@@ -98,7 +93,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
 /// Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
 ///
 /// # Safety
-/// See the preface; both are NULL or live streams of the device.
+/// both are NULL or live streams of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_wait(
     device: DLDevice,
@@ -125,10 +120,6 @@ pub unsafe extern "C" fn dlrs_stream_wait(
 /// Ownership: the caller owns *out and frees it by dlrs_event_destroy.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_create(
     device: DLDevice,
@@ -150,10 +141,9 @@ pub unsafe extern "C" fn dlrs_event_create(
 /// Ownership: event is invalid afterwards.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
+/// event came from dlrs_event_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_destroy(
     device: DLDevice,
@@ -175,10 +165,9 @@ pub unsafe extern "C" fn dlrs_event_destroy(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event and stream are the device's.
+/// event and stream are the device's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_record(
     device: DLDevice,
@@ -201,10 +190,9 @@ pub unsafe extern "C" fn dlrs_event_record(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event and stream are live.
+/// event and stream are live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_wait(
     device: DLDevice,
@@ -227,10 +215,9 @@ pub unsafe extern "C" fn dlrs_event_wait(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
+/// event came from dlrs_event_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_sync(
     device: DLDevice,
@@ -259,7 +246,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
 /// Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_after_take(
     tensor: *mut *mut DLManagedTensorVersioned,
@@ -295,9 +282,6 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
 ///            backend without event_query the call waits.
 /// Threads:   any; several may drain concurrently.
 /// Source:    this library; for threads on which deleters may run.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_drain(
     out_waiting: *mut u64,

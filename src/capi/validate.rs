@@ -66,9 +66,6 @@ fn check(tensor: Live<DLTensor>, flags: u64, level: Level) -> Result<()> {
 ///            other memory; limit is its value. Classes 5 and 6: the driver.
 /// Threads:   any; a struct that another thread modifies meanwhile is read once.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate(
     tensor: *const DLTensor,
@@ -100,9 +97,6 @@ pub unsafe extern "C" fn dlrs_validate(
 ///            The rest as dlrs_validate. A NULL deleter is legal.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_managed(
     tensor: *const DLManagedTensorVersioned,
@@ -130,9 +124,6 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 /// Errors:    as dlrs_validate. A NULL deleter is legal.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_legacy(
     tensor: *const DLManagedTensor,
@@ -165,7 +156,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 /// Source:    this library: no tensor carries the size of its allocation.
 ///
 /// # Safety
-/// See the preface; `base` is never dereferenced.
+/// `base` is never dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_within(
     tensor: *const DLTensor,

@@ -20,9 +20,6 @@ use crate::view::Step;
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the transpose of NumPy, permute of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_permute(
     base: *mut DLManagedTensorVersioned,
@@ -50,9 +47,6 @@ pub unsafe extern "C" fn dlrs_view_permute(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the swapaxes of NumPy, transpose of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_transpose(
     base: *mut DLManagedTensorVersioned,
@@ -76,9 +70,6 @@ pub unsafe extern "C" fn dlrs_view_transpose(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the squeeze of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_squeeze(
     base: *mut DLManagedTensorVersioned,
@@ -101,9 +92,6 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the expand_dims of NumPy, unsqueeze of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_unsqueeze(
     base: *mut DLManagedTensorVersioned,

@@ -16,9 +16,6 @@ use crate::view::Step;
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    Python's slice.indices.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_slice(
     base: *mut DLManagedTensorVersioned,
@@ -43,9 +40,6 @@ pub unsafe extern "C" fn dlrs_view_slice(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the select of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_select(
     base: *mut DLManagedTensorVersioned,
@@ -69,9 +63,6 @@ pub unsafe extern "C" fn dlrs_view_select(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the narrow of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_narrow(
     base: *mut DLManagedTensorVersioned,
@@ -95,9 +86,6 @@ pub unsafe extern "C" fn dlrs_view_narrow(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the flip of NumPy; torch copies.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_flip(
     base: *mut DLManagedTensorVersioned,
@@ -122,9 +110,6 @@ pub unsafe extern "C" fn dlrs_view_flip(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the unfold of torch, sliding_window_view of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_unfold(
     base: *mut DLManagedTensorVersioned,
@@ -149,9 +134,6 @@ pub unsafe extern "C" fn dlrs_view_unfold(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the diagonal of NumPy and torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_diagonal(
     base: *mut DLManagedTensorVersioned,

@@ -31,9 +31,6 @@ pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_as_strided(
     base: *mut DLManagedTensorVersioned,
@@ -71,9 +68,6 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the reshape of NumPy with copy=False, view of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_reshape(
     base: *mut DLManagedTensorVersioned,
@@ -105,9 +99,6 @@ pub unsafe extern "C" fn dlrs_view_reshape(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the broadcast_to of NumPy, expand of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_expand(
     base: *mut DLManagedTensorVersioned,
@@ -142,9 +133,6 @@ pub unsafe extern "C" fn dlrs_view_expand(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the view of NumPy and torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_bitcast(
     base: *mut DLManagedTensorVersioned,
@@ -169,10 +157,6 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
 ///            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_lanes(
     base: *mut DLManagedTensorVersioned,
@@ -193,9 +177,6 @@ pub unsafe extern "C" fn dlrs_view_lanes(
 /// Errors:    what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_read_only(
     base: *mut DLManagedTensorVersioned,
@@ -219,9 +200,6 @@ pub unsafe extern "C" fn dlrs_view_read_only(
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_normalize(
     base: *mut DLManagedTensorVersioned,

@@ -11,13 +11,13 @@
 //! data and offset, bounds. The first error is reported, so the result is deterministic.
 
 pub mod exchange;
+mod header;
 pub mod limits;
 mod plain;
 mod questions;
 pub mod rules;
 
-use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ptr::null_mut;
 
 use crate::abi::*;
 use crate::error::{Error, Field, Field::*, Result, Status::*};
@@ -25,6 +25,7 @@ use crate::layout::{self, Dims, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
+pub use header::{check_version, flags_of, of_legacy};
 pub use plain::{Found, Plain, Rank, members};
 pub use questions::check_addressed;
 pub use rules::{Level, Rules, check_flags};
@@ -70,60 +71,6 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
             let error = Error::new(DLRS_NDIM).field(DLRS_FIELD_NDIM);
             Err(error.value(ndim.into()).limit(MAX_NDIM as i64))
         }
-    }
-}
-
-/// The flags of a tensor of major 1.
-///
-/// # Safety
-/// `tensor` is aligned and points to a live versioned struct of major 1.
-pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
-    // SAFETY: `tensor` is a live struct of major 1, which has the member `flags`.
-    let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
-    // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
-    let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
-    // SAFETY: an aligned u64. Atomic, because `dlrs_set_flags` and `dlrs_retain` may change the
-    // flags of a shared tensor of ours, which malloc aligned, on another thread.
-    unsafe {
-        if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read_volatile() }
-    }
-}
-
-/// Reads the header of a versioned tensor; accesses nothing after `flags` unless the major is 1.
-///
-/// # Safety
-/// `tensor` is aligned and points to a versioned struct of any major.
-pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
-    // SAFETY: `tensor` is aligned and readable; `version` is its first member in every major.
-    let version = unsafe { (&raw const (*tensor).version).read_volatile() };
-    if version.major == DLPACK_MAJOR_VERSION {
-        return Ok(version);
-    }
-    const MAJOR: &str = "\0Request version 1, or is it a DLManagedTensor? See \
-                         dlrs_from_legacy_take.\0Ask the producer for max_version=(1, 0).";
-    let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
-    // Without the value: of a legacy struct, it is half of an address.
-    let error = error.limit(DLPACK_MAJOR_VERSION.into());
-    Err(error.detail(MAJOR))
-}
-
-/// The error of a legacy struct; of one that begins as a versioned one does, without numbers, which
-/// are of its addresses.
-///
-/// # Safety
-/// `tensor` is aligned and points to a legacy or a versioned struct.
-#[cold]
-pub unsafe fn of_legacy(tensor: NonNull<DLManagedTensor>, error: Error) -> Error {
-    // SAFETY: `tensor` is aligned, and readable for more bytes than a version has.
-    let version = unsafe { tensor.cast::<DLPackVersion>().as_ptr().read_volatile() };
-    match version {
-        DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: 0..=255 } => Error::new(error.status())
-            .detail(
-                "the struct is a DLManagedTensorVersioned\0Pass it to the function for those, such \
-                 as dlrs_import_take or dlrs_validate_managed.\0Name its capsule \
-                 dltensor_versioned.",
-            ),
-        _ => error,
     }
 }
 
@@ -238,7 +185,23 @@ impl Snapshot {
         self.head(members, dtype::flags_of(plain.dtype, flags));
         (self.empty, self.strides_given) = (false, plain.strides_given());
         self.byte_extent = (0, end.unwrap_or(0));
-        if end.is_some() { Found::Plain } else { Found::Arrays }
+        match end.is_some() || self.fits(plain.nbytes) {
+            true => Found::Plain,
+            false => Found::Arrays,
+        }
+    }
+
+    /// Whether a tensor is in order whose struct is, where a stride is negative or a number is not
+    /// moderate.
+    #[inline(never)]
+    fn fits(&mut self, nbytes: u32) -> bool {
+        let Some(numel) = layout::plain_numel(self.shape()) else { return false };
+        let sizes = layout::packed_nbytes(numel, nbytes * 8);
+        match sizes.and_then(|_| layout::byte_extent(self.shape(), self.strides(), nbytes * 8)) {
+            Ok(byte_extent) => self.byte_extent = byte_extent,
+            Err(_) => return false,
+        }
+        self.addresses_fit()
     }
 
     /// The checks in their fixed order, of a struct whose arrays are still to be read.
@@ -303,8 +266,7 @@ impl Snapshot {
     #[inline(never)]
     fn judge(&mut self, given: bool, rules: Rules, strides_due: bool) -> Result<()> {
         (self.strides_given, self.byte_extent) = (false, (0, 0));
-        let numel = layout::plain_numel(self.shape());
-        self.empty = numel.is_none() && layout::check_shape(self.shape())?;
+        self.empty = layout::check_shape(self.shape())?;
         self.strides_given = given;
         if !given {
             if strides_due && self.dims.len() > 0 {
@@ -313,7 +275,7 @@ impl Snapshot {
             layout::numel(self.shape())?; // compact strides are products of extents
             self.fill_strides(Order::C);
         }
-        if rules.layout { self.check_layout(numel, rules) } else { Ok(()) }
+        if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
     /// As if it had been read with these rules: for callers that know them only later. The strides
@@ -328,7 +290,7 @@ impl Snapshot {
         if rules.known {
             device_type::check(self.device)?;
         }
-        if rules.layout { self.check_layout(None, rules) } else { Ok(()) }
+        if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
     /// Replaces the strides by those of a compact layout.
@@ -337,14 +299,13 @@ impl Snapshot {
         layout::compact_strides(shape, order, strides);
     }
 
-    /// Sizes, data, offset and addresses; `numel` elements, where they have been counted.
-    fn check_layout(&mut self, numel: Option<i64>, rules: Rules) -> Result<()> {
+    /// Sizes, data, offset and addresses.
+    fn check_layout(&mut self, rules: Rules) -> Result<()> {
         if self.empty {
             return Ok(()); // data, offset and strides are never used
         }
         let item_bits = self.slot_bits();
-        let numel = numel.map_or_else(|| layout::numel(self.shape()), Ok)?;
-        layout::packed_nbytes(numel, item_bits)?;
+        layout::packed_nbytes(layout::numel(self.shape())?, item_bits)?;
         self.byte_extent = layout::byte_extent(self.shape(), self.strides(), item_bits)?;
         if rules.whole_bytes && !item_bits.is_multiple_of(8) {
             self.check_subbyte(item_bits)?;

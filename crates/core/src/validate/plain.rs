@@ -31,9 +31,9 @@ pub struct Plain {
 /// What a walk over a tensor has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// A common tensor, which obeys all rules; where strides are due it may have none.
+    /// A tensor that obeys all rules; where strides are due it may have none.
     Plain,
-    /// A struct in order, whose arrays have been read and are still to be judged.
+    /// A struct in order, whose arrays have been read; something is wrong with them, or empty.
     Arrays,
     /// Another struct, whose arrays have not been read.
     Unusual,
