@@ -1060,11 +1060,7 @@ dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
  * Shape:     along axis, as many elements as the slice has; start and stop count from the end when
  *            negative and are then clamped, so INT64_MAX and INT64_MIN stand for omitted bounds.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0. All else as dlrs_view_apply.
  * Source:    Python's slice.indices.
  */
 DLRS_API
@@ -1081,11 +1077,7 @@ dlrs_status dlrs_view_slice(DLManagedTensorVersioned *base,
  *
  * Shape:     without axis; index counts from the end when negative.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis or index.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis or index. All else as dlrs_view_apply.
  * Source:    the select of torch.
  */
 DLRS_API
@@ -1100,12 +1092,8 @@ dlrs_status dlrs_view_select(DLManagedTensorVersioned *base,
  *
  * Shape:     count along axis; start counts from the end when negative.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
- *            number of elements left (limit).
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            number of elements left (limit). All else as dlrs_view_apply.
  * Source:    the narrow of torch.
  */
 DLRS_API
@@ -1121,11 +1109,7 @@ dlrs_status dlrs_view_narrow(DLManagedTensorVersioned *base,
  *
  * Shape:     unchanged; strides change sign.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
  * Source:    the flip of NumPy; torch copies.
  */
 DLRS_API
@@ -1140,13 +1124,10 @@ dlrs_status dlrs_view_flip(DLManagedTensorVersioned *base,
  * Shape:     axis indexes the windows, 1 + (extent - window) / step; a new last axis of extent
  *            window indexes the elements in one.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
+ * Flags:     as dlrs_view_apply; READ_ONLY where windows overlap.
  * Errors:    DLRS_BAD_ARG: there is no such axis, window is not between 1 and the extent, or step
  *            is not above 0.
- *            DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
  * Source:    the unfold of torch, sliding_window_view of NumPy.
  */
 DLRS_API
@@ -1163,11 +1144,8 @@ dlrs_status dlrs_view_unfold(DLManagedTensorVersioned *base,
  * Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
  *            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the diagonal of NumPy and torch.
  */
 DLRS_API
@@ -1188,12 +1166,9 @@ dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
  * Shape:     axis axes[k] of base becomes axis k; ndim axes, as many as base has, each once;
  *            negative ones count from the end.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
  *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the transpose of NumPy, permute of torch.
  */
 DLRS_API
@@ -1208,11 +1183,7 @@ dlrs_status dlrs_view_permute(DLManagedTensorVersioned *base,
  *
  * Shape:     the extents of axis_a and axis_b change places.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
  * Source:    the swapaxes of NumPy, transpose of torch.
  */
 DLRS_API
@@ -1227,12 +1198,8 @@ dlrs_status dlrs_view_transpose(DLManagedTensorVersioned *base,
  *
  * Shape:     without the axis.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            DLRS_SHAPE_MISMATCH: its extent is not 1.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_SHAPE_MISMATCH: its extent is not 1. All else as dlrs_view_apply.
  * Source:    the squeeze of NumPy.
  */
 DLRS_API
@@ -1246,12 +1213,8 @@ dlrs_status dlrs_view_squeeze(DLManagedTensorVersioned *base,
  *
  * Shape:     the new axis has index axis in the result; -1 is after the last.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: axis is not between -ndim - 1 and ndim.
- *            DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
  * Source:    the expand_dims of NumPy, unsqueeze of torch.
  */
 DLRS_API
@@ -1279,16 +1242,14 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
  * Shape:     shape and strides, ndim values each; strides and offset count elements.
  * Bytes:     element (0, ..., 0) is offset elements after base's; only memory between the first
  *            and the last byte that base uses, or bit where types are packed, is accessed.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
+ * Flags:     as dlrs_view_apply; READ_ONLY where elements share
  *            memory, or that cannot be decided.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
  *            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the byte farthest outside, limit
  *            the base's, both from base's first element; in bits, as the message says, inside a
  *            byte. DLRS_SUBBYTE: the first element would start inside a byte.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
  */
 DLRS_API
@@ -1306,15 +1267,12 @@ dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
  * Shape:     ndim extents with as many elements; one may be -1 and is then computed. {-1}
  *            flattens.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
  *            DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
  *            one beside an extent of 0.
  *            DLRS_NOT_VIEWABLE: no strides give this shape; copy first (dlrs_contiguous).
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the reshape of NumPy with copy=False, view of torch.
  */
 DLRS_API
@@ -1330,14 +1288,11 @@ dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
  * Shape:     ndim extents, right-aligned to base's; an extent of 1 of base becomes any, other
  *            extents must be equal; -1 keeps base's.
  * Bytes:     repeated elements have stride 0; nothing is copied.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements repeat.
+ * Flags:     as dlrs_view_apply; READ_ONLY where elements repeat.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
  *            DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_SHAPE_MISMATCH: fewer dimensions than base, or an extent that is not 1 would
- *            change.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            change. All else as dlrs_view_apply.
  * Source:    the broadcast_to of NumPy, expand of torch.
  */
 DLRS_API
@@ -1354,16 +1309,14 @@ dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
  *            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
  *            uint8. Elements of 8 bits are all bytes that the last axis touches.
  * Bytes:     the same; the result may be less aligned than its dtype.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+ * Flags:     as dlrs_view_apply; READ_ONLY where the last byte of a
  *            row has bits behind base's elements.
  * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
  *            of the two is an opaque handle.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
  *            of new elements; no axis in a 0-d tensor.
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the view of NumPy and torch.
  */
 DLRS_API
@@ -1378,14 +1331,11 @@ dlrs_status dlrs_view_bitcast(DLManagedTensorVersioned *base,
  * Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
  *            lane and a dense last axis of extent lanes, which is dropped.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: lanes is not between 1 and 65535. DLRS_SHAPE_MISMATCH: base has lanes
  *            already, or no last axis of that extent.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or a stride is no whole number of new
  *            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  */
 DLRS_API
 dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
@@ -1398,10 +1348,8 @@ dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
  *
  * Shape:     unchanged.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     READ_ONLY is set; base loses IS_COPIED.
- * Errors:    what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    all else as dlrs_view_apply.
  * Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
  */
 DLRS_API
@@ -1416,12 +1364,8 @@ dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
  *            dimensions; elements stay in row-major order.
  * Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
  *            extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
- *            byte_offset cannot be moved into it.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            byte_offset cannot be moved into it. All else as dlrs_view_apply.
  * Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
  */
 DLRS_API
@@ -1671,14 +1615,10 @@ dlrs_status dlrs_validate(const DLTensor *tensor,
  * Check a versioned tensor.
  *
  * Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
- * Bytes:     as dlrs_validate.
- * Device:    as dlrs_validate.
- * Ownership: unchanged.
  * Flags:     its own.
  * Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
- *            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
- *            The rest as dlrs_validate. A NULL deleter is legal.
- * Threads:   any.
+ *            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape. A NULL deleter is
+ *            legal. All else as dlrs_validate.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  */
 DLRS_API
@@ -1689,13 +1629,8 @@ dlrs_status dlrs_validate_managed(const DLManagedTensorVersioned *tensor,
 /**
  * Check a legacy tensor.
  *
- * Shape:     as dlrs_validate: NULL strides are legal.
- * Bytes:     as dlrs_validate.
- * Device:    as dlrs_validate.
- * Ownership: unchanged.
  * Flags:     none.
- * Errors:    as dlrs_validate. A NULL deleter is legal.
- * Threads:   any.
+ * Errors:    a NULL deleter is legal. All else as dlrs_validate.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  */
 DLRS_API
@@ -2446,13 +2381,8 @@ dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
 /**
  * Copy the elements of one bare tensor into another of the same shape and dtype.
  *
- * Shape:     as dlrs_copy.
- * Bytes:     as dlrs_copy.
- * Device:    as dlrs_copy.
- * Ownership: unchanged.
- * Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error.
- * Errors:    as dlrs_copy.
- * Threads:   as dlrs_copy.
+ * Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error. All else as
+ *            dlrs_copy.
  *
  * Safety:
  * As dlrs_copy.
@@ -2897,11 +2827,7 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
 /**
  * Write the name of a device.
  *
- * Bytes:     as dlrs_dtype_format.
- * Ownership: nothing is kept.
- * Errors:    as dlrs_dtype_format.
- * Threads:   any; independent of the locale.
- * Source:    the names of torch and JAX.
+ * Source:    the names of torch and JAX. All else as dlrs_dtype_format.
  */
 DLRS_API
 dlrs_status dlrs_device_format(DLDevice device,
@@ -2957,15 +2883,8 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
 /**
  * Describe a versioned tensor, and print its values as nested lists.
  *
- * The text is that of dlrs_tensor_to_string.
- *
- * Shape:     as dlrs_tensor_to_string.
- * Bytes:     as dlrs_tensor_to_string.
- * Device:    as dlrs_tensor_to_string.
- * Ownership: unchanged; nothing is kept.
  * Flags:     its own.
- * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
- * Threads:   any; no other thread writes the elements meanwhile.
+ * Errors:    DLRS_VERSION: the major version is not 1. All else as dlrs_tensor_to_string.
  */
 DLRS_API
 dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,

@@ -68,13 +68,8 @@ pub unsafe extern "C" fn dlrs_copy(
 
 /// Copy the elements of one bare tensor into another of the same shape and dtype.
 ///
-/// Shape:     as dlrs_copy.
-/// Bytes:     as dlrs_copy.
-/// Device:    as dlrs_copy.
-/// Ownership: unchanged.
-/// Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error.
-/// Errors:    as dlrs_copy.
-/// Threads:   as dlrs_copy.
+/// Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error. All else as
+///            dlrs_copy.
 ///
 /// # Safety
 /// As dlrs_copy.

@@ -84,11 +84,7 @@ pub unsafe extern "C" fn dlrs_dtype_format(
 
 /// Write the name of a device.
 ///
-/// Bytes:     as dlrs_dtype_format.
-/// Ownership: nothing is kept.
-/// Errors:    as dlrs_dtype_format.
-/// Threads:   any; independent of the locale.
-/// Source:    the names of torch and JAX.
+/// Source:    the names of torch and JAX. All else as dlrs_dtype_format.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_device_format(
     device: DLDevice,

@@ -149,15 +149,8 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
 
 /// Describe a versioned tensor, and print its values as nested lists.
 ///
-/// The text is that of dlrs_tensor_to_string.
-///
-/// Shape:     as dlrs_tensor_to_string.
-/// Bytes:     as dlrs_tensor_to_string.
-/// Device:    as dlrs_tensor_to_string.
-/// Ownership: unchanged; nothing is kept.
 /// Flags:     its own.
-/// Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
-/// Threads:   any; no other thread writes the elements meanwhile.
+/// Errors:    DLRS_VERSION: the major version is not 1. All else as dlrs_tensor_to_string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_managed_to_string(
     tensor: *const DLManagedTensorVersioned,

@@ -88,14 +88,10 @@ pub unsafe extern "C" fn dlrs_validate(
 /// Check a versioned tensor.
 ///
 /// Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
-/// Bytes:     as dlrs_validate.
-/// Device:    as dlrs_validate.
-/// Ownership: unchanged.
 /// Flags:     its own.
 /// Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
-///            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
-///            The rest as dlrs_validate. A NULL deleter is legal.
-/// Threads:   any.
+///            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape. A NULL deleter is
+///            legal. All else as dlrs_validate.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_managed(
@@ -116,13 +112,8 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 
 /// Check a legacy tensor.
 ///
-/// Shape:     as dlrs_validate: NULL strides are legal.
-/// Bytes:     as dlrs_validate.
-/// Device:    as dlrs_validate.
-/// Ownership: unchanged.
 /// Flags:     none.
-/// Errors:    as dlrs_validate. A NULL deleter is legal.
-/// Threads:   any.
+/// Errors:    a NULL deleter is legal. All else as dlrs_validate.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_legacy(
