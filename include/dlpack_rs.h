@@ -588,12 +588,8 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
  *
  * Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
  *            'K' of the options.
- * Bytes:     as dlrs_tensor_new.
- * Device:    the prototype's, as dlrs_tensor_new.
- * Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
- * Flags:     as in options.
- * Errors:    as dlrs_tensor_new.
- * Threads:   any.
+ * Device:    the prototype's.
+ * Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  */
 DLRS_API
@@ -817,17 +813,12 @@ void dlrs_release(DLManagedTensorVersioned *tensor);
 /**
  * Release the caller's reference to a legacy tensor, ours or a foreign one.
  *
- * Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
- *            is not modified. NULL does nothing.
- * Errors:    none.
- * Threads:   any, without any interpreter's lock.
- * Source:    dlpack.h.
+ * Source:    dlpack.h. All else as dlrs_release.
  *
  * Safety:
  * a second release of the same reference cannot be detected.
  */
-DLRS_API
-void dlrs_release_legacy(DLManagedTensor *tensor);
+DLRS_API void dlrs_release_legacy(DLManagedTensor *tensor);
 
 /**
  * Share a tensor of this library: one more reference to the same struct.
@@ -2718,12 +2709,7 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
  *            parts. True and false differ by 1.
- * Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
- *            for its device's default stream.
- * Ownership: unchanged.
- * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
- * Errors:    as dlrs_equal, without level; DLRS_SHAPE_MISMATCH: the two differ.
- * Threads:   any.
+ * Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
  *
  * Safety:
  * As dlrs_equal.
@@ -2748,13 +2734,11 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
  *            checked, and the order of the pairs is undefined.
  * Device:    as dlrs_copy. Successive pairs of the same devices, streams and dlrs_ready_record are
  *            ordered once and waited for once, whatever their number.
- * Ownership: unchanged.
- * Flags:     as dlrs_copy.
  * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
  *            failed is not NULL, *failed is its index; else *failed is n or not modified.
  *            On any error but a device's nothing has been written. After a device's any dst may
- *            have been; nothing is pending, unless DLRS_COPY_ASYNC was given.
- * Threads:   as dlrs_copy.
+ *            have been; nothing is pending, unless DLRS_COPY_ASYNC was given. All else as
+ *            dlrs_copy.
  *
  * Safety:
  * As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.
@@ -2912,11 +2896,8 @@ enum dlrs_notation {
 /**
  * Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
  *
- * Bytes:     as dlrs_dtype_format.
- * Ownership: nothing is kept.
- * Errors:    as dlrs_dtype_format, and DLRS_BAD_ARG: notation (a dlrs_notation); what
- *            dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the notation.
- * Threads:   any; independent of the locale.
+ * Errors:    DLRS_BAD_ARG: notation (a dlrs_notation); what dlrs_validate reports for a dtype;
+ *            DLRS_UNSUPPORTED: it has no name in the notation. All else as dlrs_dtype_format.
  * Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
  */
 DLRS_API
@@ -3066,14 +3047,13 @@ dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
  * Put a legacy tensor into a capsule named "dltensor".
  *
  * Shape:     unchanged.
- * Bytes:     data and byte_offset stay as they are.
  * Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
  *            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
  *            the capsule's name.
- * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+ * Ownership: a foreign tensor is boxed, so its deleter may be NULL.
  * Flags:     the legacy struct has none.
- * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
- * Threads:   attached to Python (holding its lock, where it has one).
+ * Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
+ *            dlrs_py_capsule_new_take.
  * Source:    python_spec: max_version None requests the legacy struct.
  */
 DLRS_API
@@ -3269,16 +3249,12 @@ dlrs_status dlrs_py_import(void *object,
 /**
  * Wrap memory that a Python object owns into a managed tensor.
  *
- * Shape:     shape and strides are copied; NULL strides become compact row-major.
- * Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
- * Device:    any, known or not.
  * Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
  *            It is released with the last reference to *out, on that thread, attached to the
  *            interpreter of this call meanwhile. If that interpreter or Python is ending or has
  *            ended, it is leaked.
- * Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
- * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
- *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+ * Errors:    DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED, DLRS_CALLBACK: as
+ *            dlrs_py_capsule_new_take. All else as dlrs_tensor_wrap.
  * Threads:   attached to Python. *out may be released on any thread, attached or not.
  * Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
  *

@@ -264,12 +264,8 @@ impl<'a> Prototype<'a> {
 ///
 /// Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
 ///            'K' of the options.
-/// Bytes:     as dlrs_tensor_new.
-/// Device:    the prototype's, as dlrs_tensor_new.
-/// Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
-/// Flags:     as in options.
-/// Errors:    as dlrs_tensor_new.
-/// Threads:   any.
+/// Device:    the prototype's.
+/// Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new_like(

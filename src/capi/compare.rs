@@ -96,12 +96,7 @@ pub unsafe extern "C" fn dlrs_equal(
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
 ///            parts. True and false differ by 1.
-/// Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
-///            for its device's default stream.
-/// Ownership: unchanged.
-/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
-/// Errors:    as dlrs_equal, without level; DLRS_SHAPE_MISMATCH: the two differ.
-/// Threads:   any.
+/// Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
 ///
 /// # Safety
 /// As dlrs_equal.

@@ -19,11 +19,8 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
 
 /// Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
 ///
-/// Bytes:     as dlrs_dtype_format.
-/// Ownership: nothing is kept.
-/// Errors:    as dlrs_dtype_format, and DLRS_BAD_ARG: notation (a dlrs_notation); what
-///            dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the notation.
-/// Threads:   any; independent of the locale.
+/// Errors:    DLRS_BAD_ARG: notation (a dlrs_notation); what dlrs_validate reports for a dtype;
+///            DLRS_UNSUPPORTED: it has no name in the notation. All else as dlrs_dtype_format.
 /// Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_format_as(

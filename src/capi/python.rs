@@ -71,14 +71,13 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
 /// Put a legacy tensor into a capsule named "dltensor".
 ///
 /// Shape:     unchanged.
-/// Bytes:     data and byte_offset stay as they are.
 /// Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
 ///            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
 ///            the capsule's name.
-/// Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+/// Ownership: a foreign tensor is boxed, so its deleter may be NULL.
 /// Flags:     the legacy struct has none.
-/// Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
-/// Threads:   attached to Python (holding its lock, where it has one).
+/// Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
+///            dlrs_py_capsule_new_take.
 /// Source:    python_spec: max_version None requests the legacy struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(

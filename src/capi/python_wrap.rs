@@ -15,16 +15,12 @@ use crate::tensor::block::Block;
 
 /// Wrap memory that a Python object owns into a managed tensor.
 ///
-/// Shape:     shape and strides are copied; NULL strides become compact row-major.
-/// Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
-/// Device:    any, known or not.
 /// Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
 ///            It is released with the last reference to *out, on that thread, attached to the
 ///            interpreter of this call meanwhile. If that interpreter or Python is ending or has
 ///            ended, it is leaked.
-/// Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
-/// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
-///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+/// Errors:    DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED, DLRS_CALLBACK: as
+///            dlrs_py_capsule_new_take. All else as dlrs_tensor_wrap.
 /// Threads:   attached to Python. *out may be released on any thread, attached or not.
 /// Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
 ///

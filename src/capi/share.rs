@@ -28,11 +28,7 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 
 /// Release the caller's reference to a legacy tensor, ours or a foreign one.
 ///
-/// Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
-///            is not modified. NULL does nothing.
-/// Errors:    none.
-/// Threads:   any, without any interpreter's lock.
-/// Source:    dlpack.h.
+/// Source:    dlpack.h. All else as dlrs_release.
 ///
 /// # Safety
 /// a second release of the same reference cannot be detected.
