@@ -152,10 +152,8 @@ static void query(const v_row *row) {
     ANSWERS(row->at_struct, 1, dlrs_nbytes(bare, row->flags, &nbytes, ERR));
     ANSWERS(row->at_struct, 1, dlrs_is_contiguous(bare, 'C', &answer, ERR));
   }
-  if (row->at_layout != DLRS_OK) {
-    ANSWERS(row->at_layout, 1, dlrs_is_aligned(bare, 64, &answer, ERR));
-  } else if (is_opaque(row)) {
-    REJECTS(UNSUPPORTED, 1, DEVICE_TYPE, -1, dlrs_is_aligned(bare, 64, &answer, ERR));
+  if (row->at_layout != DLRS_OK) return;
+  if (is_opaque(row)) {
     REJECTS(UNSUPPORTED, 1, DEVICE_TYPE, -1,
             dlrs_validate_within(bare, row->flags, NULL, UINT64_MAX, ERR));
     WORKS(dlrs_nbytes(bare, row->flags, &nbytes, ERR));
@@ -163,7 +161,6 @@ static void query(const v_row *row) {
     WORKS(dlrs_numel(bare, &numel, ERR));
     WORKS(dlrs_nbytes(bare, row->flags, &nbytes, ERR));
     WORKS(dlrs_is_contiguous(bare, 'K', &answer, ERR));
-    WORKS(dlrs_is_aligned(bare, 64, &answer, ERR));
   }
 }
 

@@ -313,7 +313,6 @@ static void allocates_nothing(void) {
   WORKS(dlrs_itemsize_bits(&S.bare, 0, &nbytes, ERR));
   WORKS(dlrs_nbytes(&S.bare, 0, &nbytes, ERR));
   WORKS(dlrs_is_contiguous(&S.bare, 'K', &answer, ERR));
-  WORKS(dlrs_is_aligned(&S.bare, 4, &answer, ERR));
   WORKS(dlrs_dtype_parse("float32x4", 9, &dtype, ERR));
   WORKS(dlrs_dtype_format(dtype, text, sizeof text, &length, ERR));
   WORKS(dlrs_device_format(CPU, text, sizeof text, &length, ERR));

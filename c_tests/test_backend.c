@@ -191,7 +191,6 @@ static dlrs_backend table(void) {
   backend.free = fake_free;
   backend.copy = fake_copy;
   backend.stream_sync = fake_sync;
-  backend.stream_query = fake_query;
   backend.event_query = fake_query;
   backend.stream_create = fake_make;
   backend.event_create = fake_make;
@@ -600,17 +599,11 @@ static void asked(void) {
   CHECK(data == NULL);
   WORKS(dlrs_mem_free(EXT, NULL, 0, 0, NULL, ERR));
   WORKS(dlrs_stream_create(EXT, &stream, ERR));
-  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
-  EQUAL(done, 0);
-  *(int *)stream = 1;
-  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
-  EQUAL(done, 1);
   WORKS(dlrs_stream_sync(EXT, stream, ERR));
   WORKS(dlrs_event_create(EXT, &event, ERR));
   WORKS(dlrs_event_record(EXT, event, stream, ERR));
   WORKS(dlrs_event_wait(EXT, event, NULL, ERR));
   CHECK(last_event == event);
-  WORKS(dlrs_event_query(EXT, event, &done, ERR));
   WORKS(dlrs_stream_wait(EXT, NULL, stream, ERR));
   WORKS(dlrs_stream_wait(EXT, stream, stream, ERR));
   WORKS(dlrs_event_sync(EXT, event, ERR));

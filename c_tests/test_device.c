@@ -24,7 +24,6 @@ static void absent(void) {
   DLManagedTensor *legacy_out;
   DLManagedTensorVersioned *held;
   int here, *handle = &here;
-  int32_t done;
   DLTensor bare;
   t_tensor host;
   t_make(&host);
@@ -48,14 +47,12 @@ static void absent(void) {
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_stream_create(gpu, &data, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_stream_destroy(gpu, handle, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_stream_sync(gpu, NULL, ERR));
-  REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_stream_query(gpu, NULL, &done, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_stream_wait(gpu, NULL, handle, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_create(gpu, &data, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_destroy(gpu, handle, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_record(gpu, handle, NULL, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_wait(gpu, handle, NULL, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_sync(gpu, handle, ERR));
-  REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_event_query(gpu, handle, &done, ERR));
   REJECTS(DRV_MISSING, ANY, ANY, -1, dlrs_release_after_take(&held, gpu, NULL, ERR));
   CHECK(held == &host.managed);
   bare.device = gpu;
@@ -120,16 +117,13 @@ static void host(void) {
 
 static void stream_nulls(void) {
   int here, *handle = &here;
-  int32_t done = 0;
   DLManagedTensorVersioned *none = NULL;
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_stream_create(CPU, NULL, ERR));
-  REJECTS(NULL_ARG, 3, ANY, -1, dlrs_stream_query(CPU, NULL, NULL, ERR));
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_create(CPU, NULL, ERR));
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_destroy(CPU, NULL, ERR));
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_record(CPU, NULL, NULL, ERR));
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_wait(CPU, NULL, NULL, ERR));
   REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_sync(CPU, NULL, ERR));
-  REJECTS(NULL_ARG, 2, ANY, -1, dlrs_event_query(CPU, NULL, &done, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_release_after_take(NULL, CPU, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_release_after_take(&none, CPU, NULL, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_ready_record(NULL, NULL, ERR));
@@ -137,8 +131,6 @@ static void stream_nulls(void) {
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_ready_sync(NULL, ERR));
   /* The CPU has only one stream, whose work is always complete. */
   WORKS(dlrs_stream_sync(CPU, NULL, ERR));
-  WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
-  EQUAL(done, 1);
   WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
   REJECTS(STREAM, ANY, ANY, -1, dlrs_stream_wait(CPU, t_guard(), t_guard(), ERR));
   REJECTS(STREAM, ANY, ANY, -1, dlrs_stream_wait(CPU, NULL, t_guard(), ERR));

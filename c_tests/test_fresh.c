@@ -174,7 +174,7 @@ static void alignment(void) {
     for (copy = 0; copy < 2; ++copy) {
       for (i = 0; i < 16; ++i) {
         dlrs_import_options options = import_of(i % 3 == 0 ? 'C' : i % 3 == 1 ? 'K' : 0, align_bytes);
-        int32_t aligned = 0;
+        uint64_t first;
         options.copy = copy;
         options.level = i % 2 == 0 ? DLRS_LEVEL_STRUCT : DLRS_LEVEL_STRICT;
         strides[0] = i % 2 == 0 ? 1 : 2; /* dense, and not */
@@ -185,8 +185,8 @@ static void alignment(void) {
         taken = &src;
         WORKS(dlrs_import_take(&taken, &options, &kept[i], ERR));
         if (kept[i] == NULL) continue;
-        WORKS(dlrs_is_aligned(tensor_of(kept[i]), align_bytes, &aligned, ERR));
-        CHECK(aligned);
+        first = (uintptr_t)tensor_of(kept[i])->data + tensor_of(kept[i])->byte_offset;
+        EQUAL(first % align_bytes, 0);
         far += tensor_of(kept[i])->data != room + 4;
       }
       for (i = 0; i < 16; ++i) {

@@ -124,7 +124,7 @@ static const struct {
     {"dlrs_py_import_options", py_import_options, sizeof(dlrs_py_import_options), {32, 56}, 0},
     {"dlrs_py_request", py_request, sizeof(dlrs_py_request), {48}, 0},
     {"dlrs_py_request (out)", py_request_out, sizeof(dlrs_py_request), {48}, 1},
-    {"dlrs_backend", backend, sizeof(dlrs_backend), {144}, 0},
+    {"dlrs_backend", backend, sizeof(dlrs_backend), {136}, 0},
     {"dlrs_py_error_options", py_error_options, sizeof(dlrs_py_error_options), {24}, 0},
 };
 

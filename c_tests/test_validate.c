@@ -59,7 +59,6 @@ static void questions(void) {
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_itemsize_bits(NULL, 0, &nbytes, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
   REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
-  REJECTS(NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
     REJECTS(BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
   }

@@ -2,7 +2,7 @@
  * \file dlpack_rs.h
  * \brief libdlpack_rs: what DLPack leaves to each framework, as one C library.
  *
- * Generated from src/capi by `cargo run -p headers`; do not edit.
+ * Generated from src/capi by `BLESS=1 cargo test -p headers`; do not edit.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef DLPACK_RS_H_
@@ -118,6 +118,9 @@ extern "C" {
  *
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
+ *
+ * Headings. Where a comment has no Safety, what Pointers and Threads ask of the caller is all.
+ * Source is the text from which a rule comes; without one the rule is this library's own.
  *
  * Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
  * long as each caller has a reference and none writes the struct. No lock is held while a callback
@@ -367,9 +370,6 @@ typedef void (*dlrs_set_error_fn)(void *error_ctx, const char *kind, const char 
  * Errors:    none: NULL for a number that is no status.
  * Threads:   any.
  * Source:    the list of statuses in this header.
- *
- * Safety:
- * None.
  */
 DLRS_API const char *dlrs_status_name(dlrs_status status);
 
@@ -408,9 +408,6 @@ dlrs_status dlrs_error_forward(const dlrs_error *failure,
  * Errors:    none.
  * Threads:   any.
  * Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the version of the interface.
- *
- * Safety:
- * None.
  */
 DLRS_API uint32_t dlrs_version(void);
 
@@ -421,9 +418,6 @@ DLRS_API uint32_t dlrs_version(void);
  * Errors:    none.
  * Threads:   any.
  * Source:    the library's release.
- *
- * Safety:
- * None.
  */
 DLRS_API const char *dlrs_version_string(void);
 
@@ -432,7 +426,11 @@ DLRS_API const char *dlrs_version_string(void);
  * this header: ctypes, cffi, another compiler, CI.
  */
 
-/** Sizes and offsets, in bytes, of every struct of dlpack.h. */
+/**
+ * Sizes and offsets, in bytes, of every struct of dlpack.h: version_size is that of DLPackVersion,
+ * tensor_data the offset of data in DLTensor. legacy is DLManagedTensor, versioned
+ * DLManagedTensorVersioned.
+ */
 struct dlrs_abi_table {
   /** `sizeof(dlrs_abi_table)`. */
   uint32_t struct_size;
@@ -444,53 +442,29 @@ struct dlrs_abi_table {
   uint32_t dlpack_major;
   /** `DLPACK_MINOR_VERSION`. */
   uint32_t dlpack_minor;
-  /** `sizeof(DLPackVersion)`. */
   uint32_t version_size;
-  /** `sizeof(DLDevice)`. */
   uint32_t device_size;
-  /** `sizeof(DLDataType)`. */
   uint32_t dtype_size;
-  /** `sizeof(DLTensor)`. */
   uint32_t tensor_size;
-  /** Alignment of `DLTensor`. */
   uint32_t tensor_align;
-  /** Offset of `DLTensor.data`. */
   uint32_t tensor_data;
-  /** Offset of `DLTensor.device`. */
   uint32_t tensor_device;
-  /** Offset of `DLTensor.ndim`. */
   uint32_t tensor_ndim;
-  /** Offset of `DLTensor.dtype`. */
   uint32_t tensor_dtype;
-  /** Offset of `DLTensor.shape`. */
   uint32_t tensor_shape;
-  /** Offset of `DLTensor.strides`. */
   uint32_t tensor_strides;
-  /** Offset of `DLTensor.byte_offset`. */
   uint32_t tensor_byte_offset;
-  /** `sizeof(DLManagedTensor)`. */
   uint32_t legacy_size;
-  /** Offset of `DLManagedTensor.dl_tensor`. */
   uint32_t legacy_dl_tensor;
-  /** Offset of `DLManagedTensor.manager_ctx`. */
   uint32_t legacy_manager_ctx;
-  /** Offset of `DLManagedTensor.deleter`. */
   uint32_t legacy_deleter;
-  /** `sizeof(DLManagedTensorVersioned)`. */
   uint32_t versioned_size;
-  /** Offset of `DLManagedTensorVersioned.version`. */
   uint32_t versioned_version;
-  /** Offset of `DLManagedTensorVersioned.manager_ctx`. */
   uint32_t versioned_manager_ctx;
-  /** Offset of `DLManagedTensorVersioned.deleter`. */
   uint32_t versioned_deleter;
-  /** Offset of `DLManagedTensorVersioned.flags`. */
   uint32_t versioned_flags;
-  /** Offset of `DLManagedTensorVersioned.dl_tensor`. */
   uint32_t versioned_dl_tensor;
-  /** `sizeof(DLPackExchangeAPIHeader)`. */
   uint32_t exchange_header_size;
-  /** `sizeof(DLPackExchangeAPI)`. */
   uint32_t exchange_api_size;
 };
 
@@ -502,9 +476,6 @@ struct dlrs_abi_table {
  * Errors:    none.
  * Threads:   any.
  * Source:    dlpack.h 1.3.
- *
- * Safety:
- * None.
  */
 DLRS_API const dlrs_abi_table *dlrs_abi_layout(void);
 
@@ -602,9 +573,6 @@ struct dlrs_alloc_options {
  *            and 6: its driver.
  * Threads:   any.
  * Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_tensor_new(const int64_t *shape,
@@ -620,16 +588,9 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
  *
  * Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
  *            'K' of the options.
- * Bytes:     as dlrs_tensor_new.
- * Device:    the prototype's, as dlrs_tensor_new.
- * Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
- * Flags:     as in options.
- * Errors:    as dlrs_tensor_new.
- * Threads:   any.
+ * Device:    the prototype's.
+ * Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
@@ -653,10 +614,6 @@ dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
  *            DLRS_NULL_ARG: a function of the allocator is NULL.
  *            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
  * Threads:   any; concurrent allocations use either allocator, and are freed by the same one.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_allocator_set(DLDeviceType device_type,
@@ -686,7 +643,7 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
  * Source:    "Producer" rules of dlpack.h.
  *
  * Safety:
- * See the preface; the memory stays valid until `free_fn` is called.
+ * the memory stays valid until `free_fn` is called.
  */
 DLRS_API
 dlrs_status dlrs_tensor_wrap(const DLTensor *tensor,
@@ -738,7 +695,7 @@ enum dlrs_level {
  * Source:    dlpack.h 1.0: DLManagedTensor is legacy.
  *
  * Safety:
- * See the preface. A versioned struct passed as a legacy one cannot be detected.
+ * A versioned struct passed as a legacy one cannot be detected.
  */
 DLRS_API
 dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
@@ -763,9 +720,6 @@ dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
  * Threads:   any.
  * Source:    python_spec: read-only data must not be exported in the legacy struct.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_to_legacy_take(DLManagedTensorVersioned **tensor,
@@ -830,9 +784,6 @@ struct dlrs_import_options {
  * Threads:   any.
  * Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
  *            dlrs_release.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
@@ -854,7 +805,7 @@ dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
  * Source:    dlpack.h: the deleter may be called on any major version.
  *
  * Safety:
- * See the preface; a second release of the same reference cannot be detected.
+ * a second release of the same reference cannot be detected.
  */
 DLRS_API
 void dlrs_release(DLManagedTensorVersioned *tensor);
@@ -862,17 +813,12 @@ void dlrs_release(DLManagedTensorVersioned *tensor);
 /**
  * Release the caller's reference to a legacy tensor, ours or a foreign one.
  *
- * Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
- *            is not modified. NULL does nothing.
- * Errors:    none.
- * Threads:   any, without any interpreter's lock.
- * Source:    dlpack.h.
+ * Source:    dlpack.h. All else as dlrs_release.
  *
  * Safety:
- * See the preface; a second release of the same reference cannot be detected.
+ * a second release of the same reference cannot be detected.
  */
-DLRS_API
-void dlrs_release_legacy(DLManagedTensor *tensor);
+DLRS_API void dlrs_release_legacy(DLManagedTensor *tensor);
 
 /**
  * Share a tensor of this library: one more reference to the same struct.
@@ -887,9 +833,6 @@ void dlrs_release_legacy(DLManagedTensor *tensor);
  *            none: a callback of the tensor that is being freed.
  * Threads:   any; the count is atomic, in signal handlers too.
  * Source:    this library; the meaning of IS_COPIED is dlpack.h's.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
@@ -902,10 +845,6 @@ dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
  * Ownership: unchanged. The number may be outdated when it is read, unless it is 1.
  * Errors:    none: 0 for NULL and for a tensor that was not made here.
  * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
 
@@ -916,9 +855,6 @@ DLRS_API int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
  * Errors:    none: 1 for yes, 0 for no and for NULL.
  * Threads:   any.
  * Source:    this library: its tensors are recognised by their deleter.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API int32_t dlrs_is_own(const DLManagedTensorVersioned *tensor);
 
@@ -935,9 +871,6 @@ DLRS_API int32_t dlrs_is_own(const DLManagedTensorVersioned *tensor);
  *            DLRS_READ_ONLY: READ_ONLY cleared without sole ownership.
  * Threads:   any; consumers that already read the flags do not see the change.
  * Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_set_flags(DLManagedTensorVersioned *tensor,
@@ -973,10 +906,6 @@ dlrs_status dlrs_set_flags(DLManagedTensorVersioned *tensor,
  *            this tensor, which does nothing, attach callbacks to it, which run too, and detach
  *            others. It cannot retain or view the tensor, nor pass it to a `_take` function:
  *            DLRS_REFCOUNT. The tensor's free_fn can no longer attach.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
@@ -994,10 +923,6 @@ dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
  * Threads:   any, while the caller has a reference or is one of the tensor's DLRS_BEFORE_FREE
  *            callbacks.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
@@ -1108,10 +1033,6 @@ struct dlrs_view_step {
  *            view. DLRS_REFCOUNT: too many references to base, or it is being freed. DLRS_NOMEM:
  *            no memory for the header.
  * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
@@ -1130,15 +1051,8 @@ dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
  * Shape:     along axis, as many elements as the slice has; start and stop count from the end when
  *            negative and are then clamped, so INT64_MAX and INT64_MIN stand for omitted bounds.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0. All else as dlrs_view_apply.
  * Source:    Python's slice.indices.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_slice(DLManagedTensorVersioned *base,
@@ -1154,15 +1068,8 @@ dlrs_status dlrs_view_slice(DLManagedTensorVersioned *base,
  *
  * Shape:     without axis; index counts from the end when negative.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis or index.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis or index. All else as dlrs_view_apply.
  * Source:    the select of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_select(DLManagedTensorVersioned *base,
@@ -1176,16 +1083,9 @@ dlrs_status dlrs_view_select(DLManagedTensorVersioned *base,
  *
  * Shape:     count along axis; start counts from the end when negative.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
- *            number of elements left (limit).
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            number of elements left (limit). All else as dlrs_view_apply.
  * Source:    the narrow of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_narrow(DLManagedTensorVersioned *base,
@@ -1200,15 +1100,8 @@ dlrs_status dlrs_view_narrow(DLManagedTensorVersioned *base,
  *
  * Shape:     unchanged; strides change sign.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
  * Source:    the flip of NumPy; torch copies.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_flip(DLManagedTensorVersioned *base,
@@ -1222,17 +1115,11 @@ dlrs_status dlrs_view_flip(DLManagedTensorVersioned *base,
  * Shape:     axis indexes the windows, 1 + (extent - window) / step; a new last axis of extent
  *            window indexes the elements in one.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
+ * Flags:     as dlrs_view_apply; READ_ONLY where windows overlap.
  * Errors:    DLRS_BAD_ARG: there is no such axis, window is not between 1 and the extent, or step
  *            is not above 0.
- *            DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
  * Source:    the unfold of torch, sliding_window_view of NumPy.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_unfold(DLManagedTensorVersioned *base,
@@ -1248,15 +1135,9 @@ dlrs_status dlrs_view_unfold(DLManagedTensorVersioned *base,
  * Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
  *            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
  * Bytes:     byte_offset changes to that of the first element selected.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the diagonal of NumPy and torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
@@ -1276,16 +1157,10 @@ dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
  * Shape:     axis axes[k] of base becomes axis k; ndim axes, as many as base has, each once;
  *            negative ones count from the end.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
  *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the transpose of NumPy, permute of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_permute(DLManagedTensorVersioned *base,
@@ -1299,15 +1174,8 @@ dlrs_status dlrs_view_permute(DLManagedTensorVersioned *base,
  *
  * Shape:     the extents of axis_a and axis_b change places.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
  * Source:    the swapaxes of NumPy, transpose of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_transpose(DLManagedTensorVersioned *base,
@@ -1321,16 +1189,9 @@ dlrs_status dlrs_view_transpose(DLManagedTensorVersioned *base,
  *
  * Shape:     without the axis.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis.
- *            DLRS_SHAPE_MISMATCH: its extent is not 1.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_SHAPE_MISMATCH: its extent is not 1. All else as dlrs_view_apply.
  * Source:    the squeeze of NumPy.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_squeeze(DLManagedTensorVersioned *base,
@@ -1343,16 +1204,9 @@ dlrs_status dlrs_view_squeeze(DLManagedTensorVersioned *base,
  *
  * Shape:     the new axis has index axis in the result; -1 is after the last.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: axis is not between -ndim - 1 and ndim.
- *            DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
  * Source:    the expand_dims of NumPy, unsqueeze of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
@@ -1379,20 +1233,15 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
  * Shape:     shape and strides, ndim values each; strides and offset count elements.
  * Bytes:     element (0, ..., 0) is offset elements after base's; only memory between the first
  *            and the last byte that base uses, or bit where types are packed, is accessed.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
+ * Flags:     as dlrs_view_apply; READ_ONLY where elements share
  *            memory, or that cannot be decided.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
  *            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the byte farthest outside, limit
  *            the base's, both from base's first element; in bits, as the message says, inside a
  *            byte. DLRS_SUBBYTE: the first element would start inside a byte.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
@@ -1409,19 +1258,13 @@ dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
  * Shape:     ndim extents with as many elements; one may be -1 and is then computed. {-1}
  *            flattens.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
  *            DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
  *            one beside an extent of 0.
  *            DLRS_NOT_VIEWABLE: no strides give this shape; copy first (dlrs_contiguous).
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the reshape of NumPy with copy=False, view of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
@@ -1436,18 +1279,12 @@ dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
  * Shape:     ndim extents, right-aligned to base's; an extent of 1 of base becomes any, other
  *            extents must be equal; -1 keeps base's.
  * Bytes:     repeated elements have stride 0; nothing is copied.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements repeat.
+ * Flags:     as dlrs_view_apply; READ_ONLY where elements repeat.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
  *            DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_SHAPE_MISMATCH: fewer dimensions than base, or an extent that is not 1 would
- *            change.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            change. All else as dlrs_view_apply.
  * Source:    the broadcast_to of NumPy, expand of torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
@@ -1463,20 +1300,15 @@ dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
  *            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
  *            uint8. Elements of 8 bits are all bytes that the last axis touches.
  * Bytes:     the same; the result may be less aligned than its dtype.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+ * Flags:     as dlrs_view_apply; READ_ONLY where the last byte of a
  *            row has bits behind base's elements.
  * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
  *            of the two is an opaque handle.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
  *            of new elements; no axis in a 0-d tensor.
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            All else as dlrs_view_apply.
  * Source:    the view of NumPy and torch.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_bitcast(DLManagedTensorVersioned *base,
@@ -1490,18 +1322,11 @@ dlrs_status dlrs_view_bitcast(DLManagedTensorVersioned *base,
  * Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
  *            lane and a dense last axis of extent lanes, which is dropped.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: lanes is not between 1 and 65535. DLRS_SHAPE_MISMATCH: base has lanes
  *            already, or no last axis of that extent.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or a stride is no whole number of new
  *            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
+ *            All else as dlrs_view_apply.
  */
 DLRS_API
 dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
@@ -1514,14 +1339,9 @@ dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
  *
  * Shape:     unchanged.
  * Bytes:     the same elements; byte_offset does not change.
- * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     READ_ONLY is set; base loses IS_COPIED.
- * Errors:    what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ * Errors:    all else as dlrs_view_apply.
  * Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
@@ -1535,16 +1355,9 @@ dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
  *            dimensions; elements stay in row-major order.
  * Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
  *            extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
- * Ownership: the caller owns *out, which keeps base alive.
- * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
- *            byte_offset cannot be moved into it.
- *            what dlrs_view_apply reports for base and out.
- * Threads:   any.
+ *            byte_offset cannot be moved into it. All else as dlrs_view_apply.
  * Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_view_normalize(DLManagedTensorVersioned *base,
@@ -1565,9 +1378,6 @@ dlrs_status dlrs_view_normalize(DLManagedTensorVersioned *base,
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_numel(const DLTensor *tensor,
@@ -1585,9 +1395,6 @@ dlrs_status dlrs_numel(const DLTensor *tensor,
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h; NumPy's itemsize, in bits.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_itemsize_bits(const DLTensor *tensor,
@@ -1606,9 +1413,6 @@ dlrs_status dlrs_itemsize_bits(const DLTensor *tensor,
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h; its GetDataSize is the padded size.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_nbytes(const DLTensor *tensor,
@@ -1627,37 +1431,12 @@ dlrs_status dlrs_nbytes(const DLTensor *tensor,
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    the orders of NumPy.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_is_contiguous(const DLTensor *tensor,
                                int32_t order,
                                int32_t *out,
                                dlrs_error *error);
-
-/**
- * Return whether the first element of a tensor is aligned.
- *
- * Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
- * Device:    any whose data is an address.
- * Ownership: unchanged.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
- *            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
- *            DLRS_UNSUPPORTED: data is an opaque handle.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
- * Threads:   any.
- * Source:    dlpack.h requires 256 bytes; consumers may not rely on it.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_is_aligned(const DLTensor *tensor,
-                            uint64_t align_bytes,
-                            int32_t *out,
-                            dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Queries on shared memory.
@@ -1685,9 +1464,6 @@ enum dlrs_answer {
  *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
  * Threads:   any.
  * Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_is_unique(const DLTensor *tensor,
@@ -1708,9 +1484,6 @@ dlrs_status dlrs_is_unique(const DLTensor *tensor,
  *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
  * Threads:   any.
  * Source:    bounded Diophantine equations, as in NumPy's shares_memory.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_may_overlap(const DLTensor *a,
@@ -1736,9 +1509,6 @@ dlrs_status dlrs_may_overlap(const DLTensor *a,
  *            On any error nothing is written.
  * Threads:   any.
  * Source:    dlpack.h: strides count elements.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_compact_strides(const int64_t *shape,
@@ -1762,9 +1532,6 @@ dlrs_status dlrs_compact_strides(const int64_t *shape,
  *            any error nothing is written.
  * Threads:   any.
  * Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_strides_from_bytes(const int64_t *shape,
@@ -1788,9 +1555,6 @@ dlrs_status dlrs_strides_from_bytes(const int64_t *shape,
  *            On any error nothing is written.
  * Threads:   any.
  * Source:    see dlrs_strides_from_bytes, whose inverse it is.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_strides_to_bytes(const int64_t *shape,
@@ -1831,9 +1595,6 @@ dlrs_status dlrs_strides_to_bytes(const int64_t *shape,
  *            other memory; limit is its value. Classes 5 and 6: the driver.
  * Threads:   any; a struct that another thread modifies meanwhile is read once.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_validate(const DLTensor *tensor,
@@ -1845,18 +1606,11 @@ dlrs_status dlrs_validate(const DLTensor *tensor,
  * Check a versioned tensor.
  *
  * Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
- * Bytes:     as dlrs_validate.
- * Device:    as dlrs_validate.
- * Ownership: unchanged.
  * Flags:     its own.
  * Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
- *            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
- *            The rest as dlrs_validate. A NULL deleter is legal.
- * Threads:   any.
+ *            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape. A NULL deleter is
+ *            legal. All else as dlrs_validate.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_validate_managed(const DLManagedTensorVersioned *tensor,
@@ -1866,17 +1620,9 @@ dlrs_status dlrs_validate_managed(const DLManagedTensorVersioned *tensor,
 /**
  * Check a legacy tensor.
  *
- * Shape:     as dlrs_validate: NULL strides are legal.
- * Bytes:     as dlrs_validate.
- * Device:    as dlrs_validate.
- * Ownership: unchanged.
  * Flags:     none.
- * Errors:    as dlrs_validate. A NULL deleter is legal.
- * Threads:   any.
+ * Errors:    a NULL deleter is legal. All else as dlrs_validate.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_validate_legacy(const DLManagedTensor *tensor,
@@ -1900,7 +1646,7 @@ dlrs_status dlrs_validate_legacy(const DLManagedTensor *tensor,
  * Source:    this library: no tensor carries the size of its allocation.
  *
  * Safety:
- * See the preface; `base` is never dereferenced.
+ * `base` is never dereferenced.
  */
 DLRS_API
 dlrs_status dlrs_validate_within(const DLTensor *tensor,
@@ -2008,12 +1754,6 @@ struct dlrs_backend {
                   dlrs_fault *fault);
   /** Waits for all work of a stream; NULL when `copy` is synchronous. */
   int32_t (*stream_sync)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
-  /** Whether all work of a stream is done: 0 or 1. */
-  int32_t (*stream_query)(void *context,
-                          DLDevice device,
-                          void *stream,
-                          int32_t *out_done,
-                          dlrs_fault *fault);
   /** Creates a stream that does not synchronize with the default stream. */
   int32_t (*stream_create)(void *context, DLDevice device, void **out_stream, dlrs_fault *fault);
   /** Destroys a stream; work on it still completes. */
@@ -2069,10 +1809,9 @@ struct dlrs_backend {
  *            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
  *            memory for the copy. On any error *old is NULL.
  * Threads:   any; as its functions. A concurrent call uses either backend.
- * Source:    this library.
  *
  * Safety:
- * See the preface; the functions of the backend do what dlrs_backend documents.
+ * the functions of the backend do what dlrs_backend documents.
  */
 DLRS_API
 dlrs_status dlrs_backend_set(int32_t device_type,
@@ -2108,10 +1847,6 @@ struct dlrs_pointer_info {
  *            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
  *            DLRS_NO_DEVICE, DLRS_FORKED.
  * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_device_count(int32_t device_type,
@@ -2129,10 +1864,9 @@ dlrs_status dlrs_device_count(int32_t device_type,
  * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
  *            missing file is reported when the driver is loaded.
  * Threads:   any; call it before the first use of a device.
- * Source:    this library.
  *
  * Safety:
- * See the preface; path ends with NUL, and names a driver.
+ * path ends with NUL, and names a driver.
  */
 DLRS_API
 dlrs_status dlrs_driver_path_set(int32_t device_type,
@@ -2156,7 +1890,7 @@ dlrs_status dlrs_driver_path_set(int32_t device_type,
  * Source:    this library; stream order as cuMemAllocAsync has it.
  *
  * Safety:
- * See the preface; stream is NULL or a live stream of the device.
+ * stream is NULL or a live stream of the device.
  */
 DLRS_API
 dlrs_status dlrs_mem_alloc(DLDevice device,
@@ -2178,7 +1912,7 @@ dlrs_status dlrs_mem_alloc(DLDevice device,
  * Source:    this library; stream order as cuMemFreeAsync has it.
  *
  * Safety:
- * See the preface; data came from dlrs_mem_alloc for the same values.
+ * data came from dlrs_mem_alloc for the same values.
  */
 DLRS_API
 dlrs_status dlrs_mem_free(DLDevice device,
@@ -2202,7 +1936,7 @@ dlrs_status dlrs_mem_free(DLDevice device,
  * Source:    cuPointerGetAttribute, hipPointerGetAttributes.
  *
  * Safety:
- * See the preface; data is not dereferenced.
+ * data is not dereferenced.
  */
 DLRS_API
 dlrs_status dlrs_pointer_device(int32_t device_type,
@@ -2220,9 +1954,6 @@ dlrs_status dlrs_pointer_device(int32_t device_type,
  *            backend cannot register. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    cuMemHostRegister, hipHostRegister.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_mem_register_host(int32_t device_type,
@@ -2240,7 +1971,7 @@ dlrs_status dlrs_mem_register_host(int32_t device_type,
  * Source:    cuMemHostUnregister, hipHostUnregister.
  *
  * Safety:
- * See the preface; no device uses the memory any more.
+ * no device uses the memory any more.
  */
 DLRS_API
 dlrs_status dlrs_mem_unregister_host(int32_t device_type,
@@ -2261,9 +1992,6 @@ dlrs_status dlrs_mem_unregister_host(int32_t device_type,
  *            6: its driver.
  * Threads:   any.
  * Source:    CU_STREAM_NON_BLOCKING.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API dlrs_status dlrs_stream_create(DLDevice device, void **out, dlrs_error *error);
 
@@ -2275,10 +2003,9 @@ DLRS_API dlrs_status dlrs_stream_create(DLDevice device, void **out, dlrs_error 
  * Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
  *            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; stream came from dlrs_stream_create for the device.
+ * stream came from dlrs_stream_create for the device.
  */
 DLRS_API dlrs_status dlrs_stream_destroy(DLDevice device, void *stream, dlrs_error *error);
 
@@ -2291,33 +2018,14 @@ DLRS_API dlrs_status dlrs_stream_destroy(DLDevice device, void *stream, dlrs_err
  * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
  *            DLRS_STREAM: not a stream of the device. Classes 5 and 6: its driver.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; stream is NULL or a live stream of the device.
+ * stream is NULL or a live stream of the device.
  */
 DLRS_API
 dlrs_status dlrs_stream_sync(DLDevice device,
                              void *stream,
                              dlrs_error *error);
-
-/**
- * Return whether all work of a stream is done, without waiting.
- *
- * Device:    as dlrs_stream_sync.
- * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
- * Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; stream is NULL or a live stream of the device.
- */
-DLRS_API
-dlrs_status dlrs_stream_query(DLDevice device,
-                              void *stream,
-                              int32_t *out,
-                              dlrs_error *error);
 
 /**
  * Make later work of one stream wait for the work enqueued on another so far.
@@ -2330,7 +2038,7 @@ dlrs_status dlrs_stream_query(DLDevice device,
  * Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
  *
  * Safety:
- * See the preface; both are NULL or live streams of the device.
+ * both are NULL or live streams of the device.
  */
 DLRS_API
 dlrs_status dlrs_stream_wait(DLDevice device,
@@ -2345,10 +2053,6 @@ dlrs_status dlrs_stream_wait(DLDevice device,
  * Ownership: the caller owns *out and frees it by dlrs_event_destroy.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
  * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API dlrs_status dlrs_event_create(DLDevice device, void **out, dlrs_error *error);
 
@@ -2359,10 +2063,9 @@ DLRS_API dlrs_status dlrs_event_create(DLDevice device, void **out, dlrs_error *
  * Ownership: event is invalid afterwards.
  * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; event came from dlrs_event_create for the device.
+ * event came from dlrs_event_create for the device.
  */
 DLRS_API dlrs_status dlrs_event_destroy(DLDevice device, void *event, dlrs_error *error);
 
@@ -2373,10 +2076,9 @@ DLRS_API dlrs_status dlrs_event_destroy(DLDevice device, void *event, dlrs_error
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; event and stream are the device's.
+ * event and stream are the device's.
  */
 DLRS_API
 dlrs_status dlrs_event_record(DLDevice device,
@@ -2391,10 +2093,9 @@ dlrs_status dlrs_event_record(DLDevice device,
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; event and stream are live.
+ * event and stream are live.
  */
 DLRS_API
 dlrs_status dlrs_event_wait(DLDevice device,
@@ -2409,30 +2110,11 @@ dlrs_status dlrs_event_wait(DLDevice device,
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; event came from dlrs_event_create for the device.
+ * event came from dlrs_event_create for the device.
  */
 DLRS_API dlrs_status dlrs_event_sync(DLDevice device, void *event, dlrs_error *error);
-
-/**
- * Return whether an event has completed, without waiting.
- *
- * Device:    of the event.
- * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
- * Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
- * Threads:   any.
- * Source:    this library.
- *
- * Safety:
- * See the preface; event came from dlrs_event_create for the device.
- */
-DLRS_API
-dlrs_status dlrs_event_query(DLDevice device,
-                             void *event,
-                             int32_t *out,
-                             dlrs_error *error);
 
 /**
  * Release a tensor after the work enqueued on a stream so far, and after its readiness event
@@ -2449,7 +2131,7 @@ dlrs_status dlrs_event_query(DLDevice device,
  * Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
  *
  * Safety:
- * See the preface; stream is NULL or a live stream of the device.
+ * stream is NULL or a live stream of the device.
  */
 DLRS_API
 dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
@@ -2467,9 +2149,6 @@ dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
  *            backend without event_query the call waits.
  * Threads:   any; several may drain concurrently.
  * Source:    this library; for threads on which deleters may run.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_release_drain(uint64_t *out_waiting,
@@ -2506,7 +2185,7 @@ dlrs_status dlrs_release_drain(uint64_t *out_waiting,
  * Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
  *
  * Safety:
- * See the preface; stream is NULL or a live stream of the tensor's device.
+ * stream is NULL or a live stream of the tensor's device.
  */
 DLRS_API
 dlrs_status dlrs_ready_record(DLManagedTensorVersioned *tensor,
@@ -2530,7 +2209,7 @@ dlrs_status dlrs_ready_record(DLManagedTensorVersioned *tensor,
  * Source:    as dlrs_ready_record.
  *
  * Safety:
- * See the preface; stream is NULL or a live stream of the device.
+ * stream is NULL or a live stream of the device.
  */
 DLRS_API
 dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
@@ -2550,14 +2229,11 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
  *            backend cannot wait. Classes 5 and 6: its driver.
  * Threads:   any, also on the same tensor.
  * Source:    as dlrs_ready_record.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Copies.
+ * How copies are made.
  */
 
 /** Source and destination may share memory: the result is as if copied through a temporary. */
@@ -2649,6 +2325,10 @@ struct dlrs_copy_options {
   void *dst_stream;
 };
 
+/* ---------------------------------------------------------------------------------------------
+ * Copies.
+ */
+
 /**
  * Copy the elements of one tensor into another of the same shape and dtype.
  *
@@ -2679,10 +2359,9 @@ struct dlrs_copy_options {
  * Threads:   any; large copies create threads, or use options->parallel_for. Each may allocate up
  *            to 300 KiB by malloc until it returns, for copies that are not contiguous; if that
  *            fails the copy is slower.
- * Source:    this library.
  *
  * Safety:
- * See the preface; no other thread writes the elements of src or accesses those of dst meanwhile.
+ * no other thread writes the elements of src or accesses those of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
@@ -2693,14 +2372,8 @@ dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
 /**
  * Copy the elements of one bare tensor into another of the same shape and dtype.
  *
- * Shape:     as dlrs_copy.
- * Bytes:     as dlrs_copy.
- * Device:    as dlrs_copy.
- * Ownership: unchanged.
- * Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error.
- * Errors:    as dlrs_copy.
- * Threads:   as dlrs_copy.
- * Source:    this library.
+ * Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error. All else as
+ *            dlrs_copy.
  *
  * Safety:
  * As dlrs_copy.
@@ -2722,18 +2395,15 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * the instructions. The operations are internals of the library and not documented here.
  *
  * Shape:     as dlrs_copy.
- * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
+ * Bytes:     as dlrs_dtype_format.
  * Device:    as dlrs_copy; a device's driver may be loaded.
  * Ownership: unchanged.
  * Flags:     as dlrs_copy_desc.
- * Errors:    what dlrs_copy_desc reports before it calls a driver. DLRS_NULL_ARG: buffer is NULL
- *            and capacity is not 0. DLRS_BAD_ARG: capacity exceeds the address space.
- *            DLRS_BUF_SMALL: the text is truncated.
+ * Errors:    as dlrs_dtype_format, and what dlrs_copy_desc reports before it calls a driver.
  * Threads:   any. The text is not a stable format: it may change with every version.
- * Source:    this library.
  *
  * Safety:
- * See the preface; elements are not accessed.
+ * elements are not accessed.
  */
 DLRS_API
 dlrs_status dlrs_copy_explain(const DLTensor *src,
@@ -2756,9 +2426,7 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Ownership: the caller owns *out; nothing of src is kept.
  * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
- *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
- *            DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed memory.
- *            DLRS_UNSUPPORTED: opaque handles.
+ *            options. what dlrs_copy reports of src alone.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
  *            memory; DLRS_MISALIGNED with argument 0: an allocator's was not aligned. Classes 5
  *            and 6: what the device's driver reports.
@@ -2766,7 +2434,7 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Source:    python_spec: IS_COPIED on every copy.
  *
  * Safety:
- * See the preface; no other thread writes the elements of src meanwhile.
+ * no other thread writes the elements of src meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
@@ -2787,7 +2455,6 @@ dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
  *            not made here: call dlrs_import_take first.
  * Threads:   as dlrs_copy.
- * Source:    this library.
  *
  * Safety:
  * As dlrs_clone.
@@ -2861,10 +2528,6 @@ struct dlrs_workers_options {
  *            its caller then does alone. The workers' signals are as those of a copy's threads. A
  *            forked child has no workers: there copies are made by their caller alone, and it may
  *            make workers of its own.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_workers_new(const dlrs_workers_options *options,
@@ -2879,10 +2542,9 @@ dlrs_status dlrs_workers_new(const dlrs_workers_options *options,
  * Errors:    none.
  * Threads:   any but one that runs a part for these workers. A copy that uses them is waited for;
  *            none may begin.
- * Source:    this library.
  *
  * Safety:
- * See the preface; workers is NULL or came from dlrs_workers_new.
+ * workers is NULL or came from dlrs_workers_new.
  */
 DLRS_API
 void dlrs_workers_free(void *workers);
@@ -2895,10 +2557,9 @@ void dlrs_workers_free(void *workers);
  * Errors:    not 0, and nothing was called, if workers is NULL, in use by another thread or made
  *            by another process, or if n is below 2 or above 65534.
  * Threads:   any.
- * Source:    this library.
  *
  * Safety:
- * See the preface; workers is NULL or came from dlrs_workers_new; body may be called so, on any
+ * workers is NULL or came from dlrs_workers_new; body may be called so, on any
  * thread.
  */
 DLRS_API
@@ -2975,19 +2636,17 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. None is changed.
  * Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
- *            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
- *            dst, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed
- *            memory. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
+ *            DLRS_BAD_ARG: options. what dlrs_copy reports of a tensor: dst. DLRS_DTYPE_CODE,
+ *            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
  *            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
  *            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,
  *            without DLRS_COPY_ALLOW_OVERLAP; except where it is read first, because it is
  *            converted or of sub-byte size, and dst's elements have at most 128 bits.
  *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
  * Threads:   any; large fills use threads as dlrs_copy.
- * Source:    this library.
  *
  * Safety:
- * See the preface; value is readable, and no other thread accesses the elements of dst meanwhile.
+ * value is readable, and no other thread accesses the elements of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
@@ -3024,8 +2683,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
- *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL,
- *            DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for a, then for b.
+ *            what dlrs_copy reports of a tensor; first for a, then for b.
  *            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
  *            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
@@ -3033,7 +2691,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  *            with a NaN in either part are equal then.
  *
  * Safety:
- * See the preface; no other thread writes the elements meanwhile.
+ * no other thread writes the elements meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
@@ -3051,17 +2709,7 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
  *            parts. True and false differ by 1.
- * Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
- *            for its device's default stream.
- * Ownership: unchanged.
- * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
- *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an
- *            ordinal of pinned or managed memory; first for a, then for b. DLRS_SHAPE_MISMATCH,
- *            DLRS_DTYPE_MISMATCH: the two differ. DLRS_UNSUPPORTED: opaque handles.
- *            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
- * Threads:   any.
- * Source:    this library.
+ * Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
  *
  * Safety:
  * As dlrs_equal.
@@ -3086,14 +2734,11 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
  *            checked, and the order of the pairs is undefined.
  * Device:    as dlrs_copy. Successive pairs of the same devices, streams and dlrs_ready_record are
  *            ordered once and waited for once, whatever their number.
- * Ownership: unchanged.
- * Flags:     as dlrs_copy.
  * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
  *            failed is not NULL, *failed is its index; else *failed is n or not modified.
  *            On any error but a device's nothing has been written. After a device's any dst may
- *            have been; nothing is pending, unless DLRS_COPY_ASYNC was given.
- * Threads:   as dlrs_copy.
- * Source:    this library.
+ *            have been; nothing is pending, unless DLRS_COPY_ASYNC was given. All else as
+ *            dlrs_copy.
  *
  * Safety:
  * As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.
@@ -3136,9 +2781,6 @@ dlrs_status dlrs_copy_batch(uint64_t n,
  * Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
  *            other than 1 follow as "x4". Unknown codes are written
  *            "unknown(code=200)7x3".
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_dtype_parse(const char *text,
@@ -3158,9 +2800,6 @@ dlrs_status dlrs_dtype_parse(const char *text,
  *            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
  * Threads:   any; independent of the locale.
  * Source:    see dlrs_dtype_parse, which accepts every name written here.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_dtype_format(DLDataType dtype,
@@ -3172,18 +2811,7 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
 /**
  * Write the name of a device.
  *
- * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
- *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
- *            only returns this length.
- * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
- *            DLRS_BAD_ARG: capacity exceeds the address space.
- *            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
- * Threads:   any; independent of the locale.
- * Source:    the names of torch and JAX.
- *
- * Safety:
- * See the preface.
+ * Source:    the names of torch and JAX. All else as dlrs_dtype_format.
  */
 DLRS_API
 dlrs_status dlrs_device_format(DLDevice device,
@@ -3217,22 +2845,15 @@ struct dlrs_print_options {
  *
  * Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
  *            line that describes the error instead of values.
- * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
- *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
- *            only returns this length.
+ * Bytes:     as dlrs_dtype_format.
  * Device:    values are printed if the CPU can access them; for managed memory the call waits for
  *            its device's default stream.
  * Ownership: unchanged; nothing is kept.
  * Flags:     those of its managed tensor, or 0.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
- *            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity exceeds the address space.
- *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
- *            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+ * Errors:    as dlrs_dtype_format. DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor.
+ *            DLRS_STRUCT_SIZE: options. DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS,
+ *            DLRS_DTYPE_LANES: nothing to describe.
  * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
@@ -3246,19 +2867,8 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
 /**
  * Describe a versioned tensor, and print its values as nested lists.
  *
- * The text is that of dlrs_tensor_to_string.
- *
- * Shape:     as dlrs_tensor_to_string.
- * Bytes:     as dlrs_tensor_to_string.
- * Device:    as dlrs_tensor_to_string.
- * Ownership: unchanged; nothing is kept.
  * Flags:     its own.
- * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
- * Threads:   any; no other thread writes the elements meanwhile.
- * Source:    this library.
- *
- * Safety:
- * See the preface.
+ * Errors:    DLRS_VERSION: the major version is not 1. All else as dlrs_tensor_to_string.
  */
 DLRS_API
 dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
@@ -3286,19 +2896,9 @@ enum dlrs_notation {
 /**
  * Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
  *
- * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
- *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
- *            only returns this length.
- * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
- *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity exceeds the address space.
- *            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
- *            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
- * Threads:   any; independent of the locale.
+ * Errors:    DLRS_BAD_ARG: notation (a dlrs_notation); what dlrs_validate reports for a dtype;
+ *            DLRS_UNSUPPORTED: it has no name in the notation. All else as dlrs_dtype_format.
  * Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_dtype_format_as(DLDataType dtype,
@@ -3318,9 +2918,6 @@ dlrs_status dlrs_dtype_format_as(DLDataType dtype,
  *            On any error *out is not modified.
  * Threads:   any.
  * Source:    the typestr of NumPy's array interface, without the byte order.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_dtype_from_kind(int32_t kind,
@@ -3340,9 +2937,6 @@ dlrs_status dlrs_dtype_from_kind(int32_t kind,
  *            On any error nothing is written.
  * Threads:   any.
  * Source:    see dlrs_dtype_from_kind, which accepts these values.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
@@ -3367,9 +2961,6 @@ dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
  *            kinds are those of dlrs_error_forward. Python is not called.
  * Threads:   any, attached to Python or not.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 int dlrs_managed_tensor_allocator(DLTensor *prototype,
@@ -3399,9 +2990,6 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
  *            DLRS_STREAM: the number is invalid on this device. On any error nothing is written.
  * Threads:   any; needs no Python.
  * Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_stream_from_py(int64_t number,
@@ -3419,9 +3007,6 @@ dlrs_status dlrs_stream_from_py(int64_t number,
  *            DLRS_STREAM: the stream has no number on this device. *out is then not modified.
  * Threads:   any; needs no Python.
  * Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_stream_to_py(void *stream,
@@ -3452,9 +3037,6 @@ dlrs_status dlrs_stream_to_py(void *stream,
  *            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
  * Threads:   attached to Python (holding its lock, where it has one).
  * Source:    python_spec: the producer names the capsule and frees a tensor that is not consumed.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
@@ -3465,18 +3047,14 @@ dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
  * Put a legacy tensor into a capsule named "dltensor".
  *
  * Shape:     unchanged.
- * Bytes:     data and byte_offset stay as they are.
  * Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
  *            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
  *            the capsule's name.
- * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+ * Ownership: a foreign tensor is boxed, so its deleter may be NULL.
  * Flags:     the legacy struct has none.
- * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
- * Threads:   attached to Python (holding its lock, where it has one).
+ * Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
+ *            dlrs_py_capsule_new_take.
  * Source:    python_spec: max_version None requests the legacy struct.
- *
- * Safety:
- * See the preface.
  */
 DLRS_API
 dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
@@ -3556,7 +3134,7 @@ struct dlrs_py_request {
  * Source:    the array API standard's `__dlpack__`.
  *
  * Safety:
- * See the preface; the request's objects are NULL or live.
+ * the request's objects are NULL or live.
  */
 DLRS_API
 dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
@@ -3671,21 +3249,17 @@ dlrs_status dlrs_py_import(void *object,
 /**
  * Wrap memory that a Python object owns into a managed tensor.
  *
- * Shape:     shape and strides are copied; NULL strides become compact row-major.
- * Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
- * Device:    any, known or not.
  * Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
  *            It is released with the last reference to *out, on that thread, attached to the
  *            interpreter of this call meanwhile. If that interpreter or Python is ending or has
  *            ended, it is leaked.
- * Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
- * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
- *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+ * Errors:    DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED, DLRS_CALLBACK: as
+ *            dlrs_py_capsule_new_take. All else as dlrs_tensor_wrap.
  * Threads:   attached to Python. *out may be released on any thread, attached or not.
  * Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
  *
  * Safety:
- * See the preface; `owner` is a live Python object, and the memory is valid as long as it lives.
+ * `owner` is a live Python object, and the memory is valid as long as it lives.
  */
 DLRS_API
 dlrs_status dlrs_py_wrap(const DLTensor *tensor,
@@ -3735,7 +3309,7 @@ dlrs_status dlrs_py_export_desc(const DLTensor *tensor,
  *            method is called with, and kwnames is NULL or a tuple of names.
  *
  * Safety:
- * See the preface; the arguments are those that Python has passed.
+ * the arguments are those that Python has passed.
  */
 DLRS_API
 dlrs_status dlrs_py_request_parse(void *const *args,
@@ -3767,7 +3341,7 @@ dlrs_status dlrs_py_request_parse(void *const *args,
  * Source:    capsules of CPython; python_spec: only capsules of DLPack's names are consumed.
  *
  * Safety:
- * See the preface; `name` stays valid as long as the process.
+ * `name` stays valid as long as the process.
  */
 DLRS_API
 dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
@@ -3782,7 +3356,6 @@ dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
  * Errors:    none: NULL for any object but a capsule of that name that this library made, and
  *            where Python cannot be called; no exception is set.
  * Threads:   attached to Python.
- * Source:    this library.
  *
  * Safety:
  * `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.

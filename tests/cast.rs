@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 
 use dlpack_rs::abi::*;
 use dlpack_rs::capi::cast::dlrs_cast;
-use dlpack_rs::capi::copy::dlrs_copy_options;
+use dlpack_rs::capi::copy_options::dlrs_copy_options;
 use dlpack_rs::cpu;
 use dlpack_rs::float_formats::{self, FloatFormat, Specials};
 

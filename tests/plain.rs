@@ -6,7 +6,7 @@ use core::ptr::{null, null_mut};
 use dlpack_rs::abi::*;
 use dlpack_rs::tensor::block::{self, Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
-use dlpack_rs::validate::{Level, Level::*, Plain, Rules, Snapshot};
+use dlpack_rs::validate::{Found, Level, Level::*, Plain, Rules, Snapshot};
 use dlpack_rs::{device_type, dtype, platform};
 
 const LEVELS: [Level; 3] = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT];
@@ -125,19 +125,30 @@ fn fast_path_agrees_with_the_full_checks() {
         let mut short = Snapshot::new();
         // SAFETY: both arrays hold as many values as any `ndim` that is read; a misaligned one is
         // not read.
-        let (yes, is) =
-            unsafe { (short.read_plain(&tensor, flags, due), Plain::is(&tensor, flags)) };
-        if !yes {
-            assert!(!is || due && tensor.strides.is_null());
+        let (found, is) =
+            unsafe { (short.read_plain(&tensor, flags), Plain::of(&tensor, flags).is_some()) };
+        assert!(found == Found::Plain || !is);
+        // What is read without a second look has the result of the full checks, error and all.
+        for level in LEVELS {
+            let (mut once, mut long, rules) = (Snapshot::new(), Snapshot::new(), Rules::of(level));
+            // SAFETY: as above.
+            let (read, checked) = unsafe {
+                let read = once.read(&tensor, flags, rules);
+                (read, long.read_checked(tensor, flags, rules, false))
+            };
+            assert_eq!(format!("{read:?}"), format!("{checked:?}"));
+            assert!(read.is_err() || said(&once, rules.layout) == said(&long, rules.layout));
+        }
+        if found != Found::Plain || due && tensor.strides.is_null() {
             continue;
         }
-        accepted += 1;
         plain += usize::from(is);
+        accepted += 1;
         bare += usize::from(tensor.strides.is_null());
         for level in LEVELS {
             let (mut long, rules) = (Snapshot::new(), Rules::of(level));
             // SAFETY: as above.
-            let checked = unsafe { long.read_checked(&tensor, flags, rules, due) };
+            let checked = unsafe { long.read_checked(tensor, flags, rules, due) };
             assert!(checked.is_ok(), "{checked:?}");
             assert!(said(&short, rules.layout) == said(&long, rules.layout));
         }
@@ -163,8 +174,8 @@ fn fast_path_leaves_large_extents_to_the_full_checks() {
             let rules = Rules::of(DLRS_LEVEL_LAYOUT);
             // SAFETY: one value each.
             let (plain, good) = unsafe {
-                let read = Snapshot::new().read_checked(&tensor, 0, rules, false);
-                (Plain::is(&tensor, 0), read.is_ok())
+                let read = Snapshot::new().read_checked(tensor, 0, rules, false);
+                (Plain::of(&tensor, 0).is_some(), read.is_ok())
             };
             assert!(good || !plain, "2^{k} * 2^{j} elements of {lanes} lanes");
             near += usize::from(plain);
@@ -224,7 +235,7 @@ fn blocks_are_equal_however_created() {
                 Ok(block) => Ok(block),
                 Err(left) => wrap::wrap_checked(&tensor, flags, owner, rules, left),
             };
-            let checked = long.read_checked(&tensor, flags, rules, false);
+            let checked = long.read_checked(tensor, flags, rules, false);
             let checked = checked.and_then(|()| wrap::wrap(&long, owner));
             match (short, checked) {
                 (Ok(short), Ok(checked)) => {

@@ -218,7 +218,7 @@ static void dropped(int32_t type) {
   dlrs_pointer_info info;
   t_tensor target;
   void *stream, *event, *data;
-  int32_t n, done;
+  int32_t n;
   static char page[4096];
   t_make(&target);
   memset(&info, 0, sizeof info);
@@ -238,12 +238,10 @@ static void dropped(int32_t type) {
     if (settled(dlrs_mem_alloc(on, 64, 0, stream, &data, ERR)) == DLRS_OK) {
       settled(dlrs_mem_free(on, data, 64, 0, stream, ERR));
     }
-    settled(dlrs_stream_query(on, stream, &done, ERR));
     settled(dlrs_stream_wait(on, NULL, stream, ERR));
     if (settled(dlrs_event_create(on, &event, ERR)) == DLRS_OK) {
       settled(dlrs_event_record(on, event, stream, ERR));
       settled(dlrs_event_wait(on, event, stream, ERR));
-      settled(dlrs_event_query(on, event, &done, ERR));
       settled(dlrs_event_sync(on, event, ERR));
       settled(dlrs_event_destroy(on, event, ERR));
     }

@@ -176,19 +176,22 @@ static void hang(void) {
   WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
   G.ctl(STANDIN_HANG, 1, 0, NULL);
   WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR));
+  WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
+  WORKS(dlrs_release_after_take(&out, DEV(0), stream, ERR));
   if (pthread_create(&thread, NULL, waits, stream) != 0) exit(1);
   for (int i = 0; i < 100; ++i) {
-    int32_t done = 1;
+    uint64_t waiting = 0;
     WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
     dlrs_release(out);
-    WORKS(dlrs_stream_query(DEV(0), stream, &done, ERR));
-    EQUAL(done, 0);
+    WORKS(dlrs_release_drain(&waiting, ERR));
+    EQUAL(waiting, 1);
     WORKS(dlrs_tensor_new(src.shape, 2, F32, DEV(1), NULL, &out, ERR));
     dlrs_release(out);
   }
   G.ctl(STANDIN_HANG, 0, 0, NULL);
   pthread_join(thread, &answer);
   EQUAL((intptr_t)answer, DLRS_OK);
+  WORKS(dlrs_release_drain(NULL, ERR));
 }
 
 static const gpu_row rows[] = {

@@ -20,10 +20,12 @@ macro_rules! layout_table {
     };
 }
 
-/// Sizes and offsets, in bytes, of every struct of dlpack.h.
+/// Sizes and offsets, in bytes, of every struct of dlpack.h: version_size is that of DLPackVersion,
+/// tensor_data the offset of data in DLTensor. legacy is DLManagedTensor, versioned
+/// DLManagedTensorVersioned.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(non_camel_case_types)]
+#[allow(non_camel_case_types, missing_docs)]
 pub struct dlrs_abi_table {
     /// `sizeof(dlrs_abi_table)`.
     pub struct_size: u32,
@@ -35,53 +37,29 @@ pub struct dlrs_abi_table {
     pub dlpack_major: u32,
     /// `DLPACK_MINOR_VERSION`.
     pub dlpack_minor: u32,
-    /// `sizeof(DLPackVersion)`.
     pub version_size: u32,
-    /// `sizeof(DLDevice)`.
     pub device_size: u32,
-    /// `sizeof(DLDataType)`.
     pub dtype_size: u32,
-    /// `sizeof(DLTensor)`.
     pub tensor_size: u32,
-    /// Alignment of `DLTensor`.
     pub tensor_align: u32,
-    /// Offset of `DLTensor.data`.
     pub tensor_data: u32,
-    /// Offset of `DLTensor.device`.
     pub tensor_device: u32,
-    /// Offset of `DLTensor.ndim`.
     pub tensor_ndim: u32,
-    /// Offset of `DLTensor.dtype`.
     pub tensor_dtype: u32,
-    /// Offset of `DLTensor.shape`.
     pub tensor_shape: u32,
-    /// Offset of `DLTensor.strides`.
     pub tensor_strides: u32,
-    /// Offset of `DLTensor.byte_offset`.
     pub tensor_byte_offset: u32,
-    /// `sizeof(DLManagedTensor)`.
     pub legacy_size: u32,
-    /// Offset of `DLManagedTensor.dl_tensor`.
     pub legacy_dl_tensor: u32,
-    /// Offset of `DLManagedTensor.manager_ctx`.
     pub legacy_manager_ctx: u32,
-    /// Offset of `DLManagedTensor.deleter`.
     pub legacy_deleter: u32,
-    /// `sizeof(DLManagedTensorVersioned)`.
     pub versioned_size: u32,
-    /// Offset of `DLManagedTensorVersioned.version`.
     pub versioned_version: u32,
-    /// Offset of `DLManagedTensorVersioned.manager_ctx`.
     pub versioned_manager_ctx: u32,
-    /// Offset of `DLManagedTensorVersioned.deleter`.
     pub versioned_deleter: u32,
-    /// Offset of `DLManagedTensorVersioned.flags`.
     pub versioned_flags: u32,
-    /// Offset of `DLManagedTensorVersioned.dl_tensor`.
     pub versioned_dl_tensor: u32,
-    /// `sizeof(DLPackExchangeAPIHeader)`.
     pub exchange_header_size: u32,
-    /// `sizeof(DLPackExchangeAPI)`.
     pub exchange_api_size: u32,
 }
 
@@ -123,9 +101,6 @@ layout_table! {
 /// Errors:    none.
 /// Threads:   any.
 /// Source:    dlpack.h 1.3.
-///
-/// # Safety
-/// None.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_table {
     static TABLE_IN_MEMORY: dlrs_abi_table = TABLE;

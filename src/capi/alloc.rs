@@ -182,9 +182,6 @@ fn filled<'a>(
 ///            and 6: its driver.
 /// Threads:   any.
 /// Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new(
     shape: *const i64,
@@ -267,16 +264,9 @@ impl<'a> Prototype<'a> {
 ///
 /// Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
 ///            'K' of the options.
-/// Bytes:     as dlrs_tensor_new.
-/// Device:    the prototype's, as dlrs_tensor_new.
-/// Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
-/// Flags:     as in options.
-/// Errors:    as dlrs_tensor_new.
-/// Threads:   any.
+/// Device:    the prototype's.
+/// Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new_like(
     prototype: *const DLTensor,
@@ -312,10 +302,6 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
 ///            DLRS_NULL_ARG: a function of the allocator is NULL.
 ///            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
 /// Threads:   any; concurrent allocations use either allocator, and are freed by the same one.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_allocator_set(
     device_type: DeviceCode,

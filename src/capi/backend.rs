@@ -28,10 +28,9 @@ unsafe impl arg::Sized32 for dlrs_backend {}
 ///            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
 ///            memory for the copy. On any error *old is NULL.
 /// Threads:   any; as its functions. A concurrent call uses either backend.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; the functions of the backend do what dlrs_backend documents.
+/// the functions of the backend do what dlrs_backend documents.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_backend_set(
     device_type: i32,

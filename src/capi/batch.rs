@@ -3,7 +3,7 @@
 use core::ptr::null;
 
 use super::arg::{Items, Live, live, needed_if, optional, variable};
-use super::copy::{Room, copy_options, dlrs_copy_options};
+use super::copy_options::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::batch;
@@ -18,14 +18,11 @@ use crate::error::Arg;
 ///            checked, and the order of the pairs is undefined.
 /// Device:    as dlrs_copy. Successive pairs of the same devices, streams and dlrs_ready_record are
 ///            ordered once and waited for once, whatever their number.
-/// Ownership: unchanged.
-/// Flags:     as dlrs_copy.
 /// Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
 ///            failed is not NULL, *failed is its index; else *failed is n or not modified.
 ///            On any error but a device's nothing has been written. After a device's any dst may
-///            have been; nothing is pending, unless DLRS_COPY_ASYNC was given.
-/// Threads:   as dlrs_copy.
-/// Source:    this library.
+///            have been; nothing is pending, unless DLRS_COPY_ASYNC was given. All else as
+///            dlrs_copy.
 ///
 /// # Safety
 /// As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.

@@ -3,7 +3,9 @@
 use core::ffi::c_void;
 
 use super::arg::{Live, live, optional};
-use super::copy::{DLRS_COPY_RAW_BYTES, DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options};
+use super::copy_options::{
+    DLRS_COPY_RAW_BYTES, DLRS_COPY_SATURATE, Room, copy_options, dlrs_copy_options,
+};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::cast::{self, Value};
@@ -104,19 +106,17 @@ pub unsafe extern "C" fn dlrs_cast(
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY. None is changed.
 /// Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
-///            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
-///            dst, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an ordinal of pinned or managed
-///            memory. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
+///            DLRS_BAD_ARG: options. what dlrs_copy reports of a tensor: dst. DLRS_DTYPE_CODE,
+///            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
 ///            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
 ///            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,
 ///            without DLRS_COPY_ALLOW_OVERLAP; except where it is read first, because it is
 ///            converted or of sub-byte size, and dst's elements have at most 128 bits.
 ///            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
 /// Threads:   any; large fills use threads as dlrs_copy.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; value is readable, and no other thread accesses the elements of dst meanwhile.
+/// value is readable, and no other thread accesses the elements of dst meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_fill(
     dst: *mut DLManagedTensorVersioned,

@@ -63,10 +63,6 @@ unsafe fn attach(
 ///            this tensor, which does nothing, attach callbacks to it, which run too, and detach
 ///            others. It cannot retain or view the tensor, nor pass it to a `_take` function:
 ///            DLRS_REFCOUNT. The tensor's free_fn can no longer attach.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_attach(
     tensor: *mut DLManagedTensorVersioned,
@@ -92,10 +88,6 @@ pub unsafe extern "C" fn dlrs_attach(
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
 /// Threads:   any, while the caller has a reference or is one of the tensor's DLRS_BEFORE_FREE
 ///            callbacks.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_detach(
     tensor: *mut DLManagedTensorVersioned,

@@ -20,7 +20,7 @@ pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
 /// # Safety
 /// `a`, `b` and `error` are NULL or live, `out` is NULL or a writable variable.
 #[inline(always)]
-unsafe fn ask<T>(
+unsafe fn ask<T: Copy>(
     function: &'static str,
     (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
     out: *mut T,
@@ -52,8 +52,7 @@ unsafe fn ask<T>(
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
-///            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL,
-///            DLRS_SUBBYTE and an ordinal of pinned or managed memory; first for a, then for b.
+///            what dlrs_copy reports of a tensor; first for a, then for b.
 ///            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
@@ -61,7 +60,7 @@ unsafe fn ask<T>(
 ///            with a NaN in either part are equal then.
 ///
 /// # Safety
-/// See the preface; no other thread writes the elements meanwhile.
+/// no other thread writes the elements meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_equal(
     a: *const DLManagedTensorVersioned,
@@ -97,17 +96,7 @@ pub unsafe extern "C" fn dlrs_equal(
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
 ///            parts. True and false differ by 1.
-/// Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
-///            for its device's default stream.
-/// Ownership: unchanged.
-/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
-///            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL, DLRS_SUBBYTE and an
-///            ordinal of pinned or managed memory; first for a, then for b. DLRS_SHAPE_MISMATCH,
-///            DLRS_DTYPE_MISMATCH: the two differ. DLRS_UNSUPPORTED: opaque handles.
-///            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
-/// Threads:   any.
-/// Source:    this library.
+/// Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
 ///
 /// # Safety
 /// As dlrs_equal.

@@ -3,7 +3,7 @@
 use core::mem::{MaybeUninit, offset_of};
 
 use super::arg::{self, Items, Live, Taken};
-use super::copy::{Room, copy_options, dlrs_copy_options};
+use super::copy_options::{Room, copy_options, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
 use crate::abi::*;
@@ -36,7 +36,7 @@ const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 /// Source:    dlpack.h 1.0: DLManagedTensor is legacy.
 ///
 /// # Safety
-/// See the preface. A versioned struct passed as a legacy one cannot be detected.
+/// A versioned struct passed as a legacy one cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_from_legacy_take(
     tensor: *mut *mut DLManagedTensor,
@@ -84,9 +84,6 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
 /// Threads:   any.
 /// Source:    python_spec: read-only data must not be exported in the legacy struct.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_to_legacy_take(
     tensor: *mut *mut DLManagedTensorVersioned,
@@ -284,9 +281,6 @@ unsafe fn asked(options: &dlrs_import_options) -> Result<Import> {
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
 ///            dlrs_release.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_import_take(
     tensor: *mut *mut DLManagedTensorVersioned,

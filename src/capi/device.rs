@@ -47,10 +47,6 @@ pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Ba
 ///            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
 ///            DLRS_NO_DEVICE, DLRS_FORKED.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_device_count(
     device_type: i32,
@@ -78,10 +74,9 @@ pub unsafe extern "C" fn dlrs_device_count(
 /// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
 ///            missing file is reported when the driver is loaded.
 /// Threads:   any; call it before the first use of a device.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; path ends with NUL, and names a driver.
+/// path ends with NUL, and names a driver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_driver_path_set(
     device_type: i32,
@@ -113,7 +108,7 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
 /// Source:    this library; stream order as cuMemAllocAsync has it.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_mem_alloc(
     device: DLDevice,
@@ -147,7 +142,7 @@ pub unsafe extern "C" fn dlrs_mem_alloc(
 /// Source:    this library; stream order as cuMemFreeAsync has it.
 ///
 /// # Safety
-/// See the preface; data came from dlrs_mem_alloc for the same values.
+/// data came from dlrs_mem_alloc for the same values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_mem_free(
     device: DLDevice,
@@ -182,7 +177,7 @@ pub unsafe extern "C" fn dlrs_mem_free(
 /// Source:    cuPointerGetAttribute, hipPointerGetAttributes.
 ///
 /// # Safety
-/// See the preface; data is not dereferenced.
+/// data is not dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_pointer_device(
     device_type: i32,
@@ -217,9 +212,6 @@ pub unsafe extern "C" fn dlrs_pointer_device(
 ///            backend cannot register. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    cuMemHostRegister, hipHostRegister.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_mem_register_host(
     device_type: i32,
@@ -246,7 +238,7 @@ pub unsafe extern "C" fn dlrs_mem_register_host(
 /// Source:    cuMemHostUnregister, hipHostUnregister.
 ///
 /// # Safety
-/// See the preface; no device uses the memory any more.
+/// no device uses the memory any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_mem_unregister_host(
     device_type: i32,

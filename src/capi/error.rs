@@ -87,14 +87,31 @@ pub(crate) unsafe fn run<P: Parameters>(
     body: impl FnOnce(P::Judged) -> Result<()>,
 ) -> dlrs_status {
     // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
+    unsafe { run_quoting(function, error, pointers, |judged, _| body(judged)) }
+}
+
+/// As [`run`], for a function whose first parameter is a text, which the body hands over: the
+/// message quotes it where it is at fault.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+pub(crate) unsafe fn run_quoting<P: Parameters>(
+    function: &'static str,
+    error: *mut dlrs_error,
+    pointers: P,
+    body: impl FnOnce(P::Judged, &mut Option<&[u8]>) -> Result<()>,
+) -> dlrs_status {
+    let mut text = None;
+    // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
     unsafe {
         if pointers.wrong() {
             return pointers.refused(|all| report_wrong(function, error, all));
         }
         pointers.clear();
-        match body(pointers.judged()) {
+        match body(pointers.judged(), &mut text) {
             Ok(()) => DLRS_OK as dlrs_status,
-            Err(failure) => report(function, error, None, &failure),
+            Err(failure) => report(function, error, text, &failure),
         }
     }
 }
@@ -154,34 +171,6 @@ unsafe fn report_wrong(
 ) -> dlrs_status {
     // SAFETY: error is NULL, misaligned or a live struct.
     unsafe { report(function, error, None, &arg::first_wrong(pointers)) }
-}
-
-/// As [`run`], for a function whose first parameter is a text, which the body hands over: the
-/// message quotes it where it is at fault.
-///
-/// # Safety
-/// As [`run`].
-pub(crate) unsafe fn run_quoting<P: Parameters>(
-    function: &'static str,
-    error: *mut dlrs_error,
-    pointers: P,
-    body: impl FnOnce(P::Judged, &mut &[u8]) -> Result<()>,
-) -> dlrs_status {
-    let mut text: &[u8] = &[];
-    // SAFETY: error is NULL, misaligned or live, and so are the pointers, of their kinds.
-    unsafe {
-        if pointers.wrong() {
-            return pointers.refused(|all| report_wrong(function, error, all));
-        }
-        pointers.clear();
-        match body(pointers.judged(), &mut text) {
-            Ok(()) => DLRS_OK as dlrs_status,
-            Err(failure) => {
-                let quoted = place(function, failure.argument()) == 1;
-                report(function, error, quoted.then_some(text), &failure)
-            }
-        }
-    }
 }
 
 /// The parameters of every function: a line has the function's name and theirs.
@@ -251,6 +240,8 @@ fn place(function: &str, argument: Option<Arg>) -> i32 {
 
 const READER: Reader = Reader { python: false, dtype: dtype::format_word };
 
+/// `quoted` is the first argument, where it is a text.
+///
 /// # Safety
 /// `error` is NULL, misaligned or a live struct.
 #[cold]
@@ -260,12 +251,12 @@ unsafe fn report(
     quoted: Option<&[u8]>,
     failure: &Error,
 ) -> dlrs_status {
-    let status = failure.status() as i32;
+    let (status, argument) = (failure.status() as i32, place(function, failure.argument()));
     // SAFETY: error is NULL, misaligned or a live struct.
     let Some(error) = (unsafe { Out::found(error) }) else { return status };
     let mut full = dlrs_error {
         status,
-        argument: place(function, failure.argument()),
+        argument,
         field: failure.member() as i32,
         dimension: failure.dimension(),
         driver_code: failure.driver_code(),
@@ -277,6 +268,7 @@ unsafe fn report(
     let room = size.saturating_sub(offset_of!(dlrs_error, message)).min(DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
+    let quoted = quoted.filter(|_| argument == 1);
     let ends = failure.write(READER, function, quoted, &mut text).unwrap_or_default();
     // As far as it was written: the last byte is the NUL.
     let place = |at: usize| at.min(room.saturating_sub(1)) as u16;
@@ -313,9 +305,6 @@ pub type dlrs_set_error_fn = Option<
 /// Errors:    none: NULL for a number that is no status.
 /// Threads:   any.
 /// Source:    the list of statuses in this header.
-///
-/// # Safety
-/// None.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char {
     let found = Status::ALL.iter().find(|&&known| known as i32 == status);

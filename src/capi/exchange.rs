@@ -19,9 +19,6 @@ use crate::error::Status::*;
 ///            kinds are those of dlrs_error_forward. Python is not called.
 /// Threads:   any, attached to Python or not.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn dlrs_managed_tensor_allocator(

@@ -36,6 +36,9 @@
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.
 //!
+//! Headings. Where a comment has no Safety, what Pointers and Threads ask of the caller is all.
+//! Source is the text from which a rule comes; without one the rule is this library's own.
+//!
 //! Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
 //! long as each caller has a reference and none writes the struct. No lock is held while a callback
 //! runs.
@@ -53,6 +56,8 @@
 //! ends. On macOS a library cannot prevent unloading: do not call dlclose there.
 // In the header's text brackets are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
+// What has no section `# Safety` is safe to call as the preface says.
+#![allow(clippy::missing_safety_doc)]
 
 pub mod abi_layout;
 pub mod alloc;
@@ -66,6 +71,7 @@ pub mod chain;
 pub mod compare;
 pub mod convert;
 pub mod copy;
+pub mod copy_options;
 pub mod device;
 pub mod error;
 #[cfg(feature = "python")]

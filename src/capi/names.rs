@@ -38,9 +38,6 @@ unsafe fn formatted(
 /// Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
 ///            other than 1 follow as "x4". Unknown codes are written
 ///            "unknown(code=200)7x3".
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_parse(
     text: *const c_char,
@@ -53,8 +50,9 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     // live, by the preface.
     unsafe {
         run_quoting("dlrs_dtype_parse", error, pointers, |(text, out), quoted| {
-            *quoted = arg::bytes(text, nbytes, Arg::nbytes)?;
-            out.set(dtype::parse(quoted).of(Arg::text)?);
+            let text = arg::bytes(text, nbytes, Arg::nbytes)?;
+            *quoted = Some(text);
+            out.set(dtype::parse(text).of(Arg::text)?);
             Ok(())
         })
     }
@@ -71,9 +69,6 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
 ///            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
 /// Threads:   any; independent of the locale.
 /// Source:    see dlrs_dtype_parse, which accepts every name written here.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_format(
     dtype: DLDataType,
@@ -89,18 +84,7 @@ pub unsafe extern "C" fn dlrs_dtype_format(
 
 /// Write the name of a device.
 ///
-/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
-///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
-///            only returns this length.
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
-///            DLRS_BAD_ARG: capacity exceeds the address space.
-///            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
-/// Threads:   any; independent of the locale.
-/// Source:    the names of torch and JAX.
-///
-/// # Safety
-/// See the preface.
+/// Source:    the names of torch and JAX. All else as dlrs_dtype_format.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_device_format(
     device: DLDevice,

@@ -19,19 +19,9 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
 
 /// Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
 ///
-/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
-///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
-///            only returns this length.
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
-///            DLRS_BAD_ARG: notation (a dlrs_notation); capacity exceeds the address space.
-///            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
-///            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
-/// Threads:   any; independent of the locale.
+/// Errors:    DLRS_BAD_ARG: notation (a dlrs_notation); what dlrs_validate reports for a dtype;
+///            DLRS_UNSUPPORTED: it has no name in the notation. All else as dlrs_dtype_format.
 /// Source:    PEP 3118, the array interface of NumPy, and format strings of Arrow.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_format_as(
     dtype: DLDataType,
@@ -63,9 +53,6 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
 ///            On any error *out is not modified.
 /// Threads:   any.
 /// Source:    the typestr of NumPy's array interface, without the byte order.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_from_kind(
     kind: i32,
@@ -93,9 +80,6 @@ pub unsafe extern "C" fn dlrs_dtype_from_kind(
 ///            On any error nothing is written.
 /// Threads:   any.
 /// Source:    see dlrs_dtype_from_kind, which accepts these values.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_dtype_to_kind(
     dtype: DLDataType,

@@ -39,9 +39,6 @@ fn read(tensor: Live<DLTensor>, flags: u64, argument: Arg, into: &mut Snapshot) 
 ///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_is_unique(
     tensor: *const DLTensor,
@@ -80,9 +77,6 @@ pub unsafe extern "C" fn dlrs_is_unique(
 ///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    bounded Diophantine equations, as in NumPy's shares_memory.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_may_overlap(
     a: *const DLTensor,

@@ -122,22 +122,15 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
 ///
 /// Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
 ///            line that describes the error instead of values.
-/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
-///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
-///            only returns this length.
+/// Bytes:     as dlrs_dtype_format.
 /// Device:    values are printed if the CPU can access them; for managed memory the call waits for
 ///            its device's default stream.
 /// Ownership: unchanged; nothing is kept.
 /// Flags:     those of its managed tensor, or 0.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
-///            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity exceeds the address space.
-///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
-///            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+/// Errors:    as dlrs_dtype_format. DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor.
+///            DLRS_STRUCT_SIZE: options. DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS,
+///            DLRS_DTYPE_LANES: nothing to describe.
 /// Threads:   any; no other thread writes the elements meanwhile.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_to_string(
     tensor: *const DLTensor,
@@ -156,19 +149,8 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
 
 /// Describe a versioned tensor, and print its values as nested lists.
 ///
-/// The text is that of dlrs_tensor_to_string.
-///
-/// Shape:     as dlrs_tensor_to_string.
-/// Bytes:     as dlrs_tensor_to_string.
-/// Device:    as dlrs_tensor_to_string.
-/// Ownership: unchanged; nothing is kept.
 /// Flags:     its own.
-/// Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
-/// Threads:   any; no other thread writes the elements meanwhile.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
+/// Errors:    DLRS_VERSION: the major version is not 1. All else as dlrs_tensor_to_string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_managed_to_string(
     tensor: *const DLManagedTensorVersioned,

@@ -53,9 +53,6 @@ pub(super) unsafe fn put<T: Managed>(
 ///            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
 /// Threads:   attached to Python (holding its lock, where it has one).
 /// Source:    python_spec: the producer names the capsule and frees a tensor that is not consumed.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_capsule_new_take(
     tensor: *mut *mut DLManagedTensorVersioned,
@@ -74,18 +71,14 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
 /// Put a legacy tensor into a capsule named "dltensor".
 ///
 /// Shape:     unchanged.
-/// Bytes:     data and byte_offset stay as they are.
 /// Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
 ///            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
 ///            the capsule's name.
-/// Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+/// Ownership: a foreign tensor is boxed, so its deleter may be NULL.
 /// Flags:     the legacy struct has none.
-/// Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
-/// Threads:   attached to Python (holding its lock, where it has one).
+/// Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
+///            dlrs_py_capsule_new_take.
 /// Source:    python_spec: max_version None requests the legacy struct.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
     tensor: *mut *mut DLManagedTensor,
@@ -216,7 +209,7 @@ pub(super) unsafe fn asked(
 /// Source:    the array API standard's `__dlpack__`.
 ///
 /// # Safety
-/// See the preface; the request's objects are NULL or live.
+/// the request's objects are NULL or live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_export(
     tensor: *mut DLManagedTensorVersioned,

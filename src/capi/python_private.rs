@@ -26,7 +26,7 @@ use crate::python::{Object, Python, capsule};
 /// Source:    capsules of CPython; python_spec: only capsules of DLPack's names are consumed.
 ///
 /// # Safety
-/// See the preface; `name` stays valid as long as the process.
+/// `name` stays valid as long as the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_holder_new_take(
     tensor: *mut *mut DLManagedTensorVersioned,
@@ -57,7 +57,6 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
 /// Errors:    none: NULL for any object but a capsule of that name that this library made, and
 ///            where Python cannot be called; no exception is set.
 /// Threads:   attached to Python.
-/// Source:    this library.
 ///
 /// # Safety
 /// `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.

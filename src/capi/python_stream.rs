@@ -24,9 +24,6 @@ pub const DLRS_PY_STREAM_NONE: i64 = i64::MIN;
 ///            DLRS_STREAM: the number is invalid on this device. On any error nothing is written.
 /// Threads:   any; needs no Python.
 /// Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_from_py(
     number: i64,
@@ -59,9 +56,6 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
 ///            DLRS_STREAM: the stream has no number on this device. *out is then not modified.
 /// Threads:   any; needs no Python.
 /// Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_to_py(
     stream: *mut c_void,

@@ -7,34 +7,25 @@ use core::ptr::null_mut;
 use super::arg::{self, live, needed_if, optional, result, variable};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::python::{asked, dlrs_py_request, give};
+use super::wrap::blamed;
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
+use crate::error::{Arg, Of};
 use crate::python::{Object, PyObject, Python, export, wrap};
 use crate::tensor::block::Block;
 
-/// Flags are an argument of their own here; all else is the tensor's.
-#[cold]
-fn blamed(error: Error) -> Error {
-    error.of(if error.member() == DLRS_FIELD_FLAGS { Arg::flags } else { Arg::tensor })
-}
-
 /// Wrap memory that a Python object owns into a managed tensor.
 ///
-/// Shape:     shape and strides are copied; NULL strides become compact row-major.
-/// Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
-/// Device:    any, known or not.
 /// Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
 ///            It is released with the last reference to *out, on that thread, attached to the
 ///            interpreter of this call meanwhile. If that interpreter or Python is ending or has
 ///            ended, it is leaked.
-/// Flags:     exactly flags, but IS_SUBBYTE_TYPE_PADDED only for a dtype below whole bytes.
-/// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
-///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+/// Errors:    DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED, DLRS_CALLBACK: as
+///            dlrs_py_capsule_new_take. All else as dlrs_tensor_wrap.
 /// Threads:   attached to Python. *out may be released on any thread, attached or not.
 /// Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
 ///
 /// # Safety
-/// See the preface; `owner` is a live Python object, and the memory is valid as long as it lives.
+/// `owner` is a live Python object, and the memory is valid as long as it lives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_wrap(
     tensor: *const DLTensor,
@@ -115,7 +106,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
 ///            method is called with, and kwnames is NULL or a tuple of names.
 ///
 /// # Safety
-/// See the preface; the arguments are those that Python has passed.
+/// the arguments are those that Python has passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_request_parse(
     args: *const *mut c_void,

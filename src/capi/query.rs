@@ -4,19 +4,18 @@ use super::arg::{live, variable};
 use super::convert::order_of;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Result, Status::*};
+use crate::error::{Arg, Of, Result};
 use crate::layout;
-use crate::tensor::alloc::ALIGN_BYTES_MAX;
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::{Level::DLRS_LEVEL_STRUCT, Rules, Snapshot};
 
-/// Reads `tensor`, asks, and hands the answer over.
+/// Reads `tensor`, its struct alone, asks, and hands the answer over.
 ///
 /// # Safety
 /// `tensor` and `error` are NULL or live, `out` is NULL or a writable variable.
 #[inline(always)]
-unsafe fn ask<T>(
+unsafe fn ask<T: Copy>(
     function: &'static str,
-    (tensor, flags, level): (*const DLTensor, u64, Level),
+    (tensor, flags): (*const DLTensor, u64),
     out: *mut T,
     error: *mut dlrs_error,
     question: impl FnOnce(&Snapshot) -> Result<T>,
@@ -26,7 +25,7 @@ unsafe fn ask<T>(
     unsafe {
         run(function, error, pointers, |(tensor, out)| {
             let mut snapshot = Snapshot::new();
-            tensor.read(flags, Rules::of(level), &mut snapshot).of(Arg::tensor)?;
+            tensor.read(flags, Rules::of(DLRS_LEVEL_STRUCT), &mut snapshot).of(Arg::tensor)?;
             out.set(question(&snapshot).of(Arg::tensor)?);
             Ok(())
         })
@@ -41,18 +40,14 @@ unsafe fn ask<T>(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_numel(
     tensor: *const DLTensor,
     out: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
     // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-    unsafe { ask("dlrs_numel", given, out, error, Snapshot::numel) }
+    unsafe { ask("dlrs_numel", (tensor, 0), out, error, Snapshot::numel) }
 }
 
 /// Compute the bits from one element to the next in a compact tensor.
@@ -65,9 +60,6 @@ pub unsafe extern "C" fn dlrs_numel(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; NumPy's itemsize, in bits.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_itemsize_bits(
     tensor: *const DLTensor,
@@ -75,10 +67,9 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
     out: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
     let question = |tensor: &Snapshot| Ok(tensor.slot_bits().into());
     // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-    unsafe { ask("dlrs_itemsize_bits", given, out, error, question) }
+    unsafe { ask("dlrs_itemsize_bits", (tensor, flags), out, error, question) }
 }
 
 /// Compute the bytes of the elements of a tensor without gaps.
@@ -91,9 +82,6 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; its GetDataSize is the padded size.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_nbytes(
     tensor: *const DLTensor,
@@ -101,9 +89,8 @@ pub unsafe extern "C" fn dlrs_nbytes(
     out: *mut u64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
     // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-    unsafe { ask("dlrs_nbytes", given, out, error, Snapshot::nbytes) }
+    unsafe { ask("dlrs_nbytes", (tensor, flags), out, error, Snapshot::nbytes) }
 }
 
 /// Return whether a tensor is dense in a memory order.
@@ -116,9 +103,6 @@ pub unsafe extern "C" fn dlrs_nbytes(
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    the orders of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_is_contiguous(
     tensor: *const DLTensor,
@@ -126,47 +110,10 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
     out: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
     let question = |tensor: &Snapshot| {
         let order = order_of(order).of(Arg::order)?;
         Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
     };
     // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-    unsafe { ask("dlrs_is_contiguous", given, out, error, question) }
-}
-
-/// Return whether the first element of a tensor is aligned.
-///
-/// Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
-/// Device:    any whose data is an address.
-/// Ownership: unchanged.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
-///            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
-///            DLRS_UNSUPPORTED: data is an opaque handle.
-///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
-/// Threads:   any.
-/// Source:    dlpack.h requires 256 bytes; consumers may not rely on it.
-///
-/// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_is_aligned(
-    tensor: *const DLTensor,
-    align_bytes: u64,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    const ALIGNMENT: &str =
-        "is no power of two, or too large\0Give a power of two up to the limit.";
-    let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
-    let question = |tensor: &Snapshot| {
-        if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
-            let error = Error::new(DLRS_BAD_ARG).detail(ALIGNMENT).of(Arg::align_bytes);
-            return Err(error.value_u64(align_bytes).limit(ALIGN_BYTES_MAX as i64));
-        }
-        tensor.check_addressed()?;
-        Ok(tensor.check_aligned(align_bytes as usize).is_ok().into())
-    };
-    // SAFETY: tensor is NULL or live, out is NULL or a writable variable.
-    unsafe { ask("dlrs_is_aligned", given, out, error, question) }
+    unsafe { ask("dlrs_is_contiguous", (tensor, 0), out, error, question) }
 }

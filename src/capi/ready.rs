@@ -37,7 +37,7 @@ use crate::validate::{Level, Rules, Snapshot};
 /// Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the tensor's device.
+/// stream is NULL or a live stream of the tensor's device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_ready_record(
     tensor: *mut DLManagedTensorVersioned,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn dlrs_ready_record(
 /// Source:    as dlrs_ready_record.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_ready_wait(
     tensor: *const DLManagedTensorVersioned,
@@ -98,9 +98,6 @@ pub unsafe extern "C" fn dlrs_ready_wait(
 ///            backend cannot wait. Classes 5 and 6: its driver.
 /// Threads:   any, also on the same tensor.
 /// Source:    as dlrs_ready_record.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_ready_sync(
     tensor: *const DLManagedTensorVersioned,

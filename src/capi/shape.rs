@@ -17,9 +17,6 @@ use crate::layout::{self, MAX_NDIM, Order};
 ///            On any error nothing is written.
 /// Threads:   any.
 /// Source:    dlpack.h: strides count elements.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_compact_strides(
     shape: *const i64,
@@ -63,9 +60,6 @@ pub unsafe extern "C" fn dlrs_compact_strides(
 ///            any error nothing is written.
 /// Threads:   any.
 /// Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_strides_from_bytes(
     shape: *const i64,
@@ -96,9 +90,6 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
 ///            On any error nothing is written.
 /// Threads:   any.
 /// Source:    see dlrs_strides_from_bytes, whose inverse it is.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_strides_to_bytes(
     shape: *const i64,

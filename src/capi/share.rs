@@ -17,7 +17,7 @@ use crate::tensor::{block, share};
 /// Source:    dlpack.h: the deleter may be called on any major version.
 ///
 /// # Safety
-/// See the preface; a second release of the same reference cannot be detected.
+/// a second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
@@ -28,14 +28,10 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 
 /// Release the caller's reference to a legacy tensor, ours or a foreign one.
 ///
-/// Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
-///            is not modified. NULL does nothing.
-/// Errors:    none.
-/// Threads:   any, without any interpreter's lock.
-/// Source:    dlpack.h.
+/// Source:    dlpack.h. All else as dlrs_release.
 ///
 /// # Safety
-/// See the preface; a second release of the same reference cannot be detected.
+/// a second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
     if let Some(tensor) = NonNull::new(tensor) {
@@ -56,9 +52,6 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
 ///            none: a callback of the tensor that is being freed.
 /// Threads:   any; the count is atomic, in signal handlers too.
 /// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_retain(
     tensor: *mut DLManagedTensorVersioned,
@@ -89,10 +82,6 @@ pub unsafe extern "C" fn dlrs_retain(
 /// Ownership: unchanged. The number may be outdated when it is read, unless it is 1.
 /// Errors:    none: 0 for NULL and for a tensor that was not made here.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned) -> i64 {
     match NonNull::new(tensor.cast_mut()) {
@@ -108,9 +97,6 @@ pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned)
 /// Errors:    none: 1 for yes, 0 for no and for NULL.
 /// Threads:   any.
 /// Source:    this library: its tensors are recognised by their deleter.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) -> i32 {
     match NonNull::new(tensor.cast_mut()) {
@@ -132,9 +118,6 @@ pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) ->
 ///            DLRS_READ_ONLY: READ_ONLY cleared without sole ownership.
 /// Threads:   any; consumers that already read the flags do not see the change.
 /// Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_set_flags(
     tensor: *mut DLManagedTensorVersioned,

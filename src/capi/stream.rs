@@ -2,19 +2,12 @@
 
 use core::ffi::c_void;
 
-use super::arg::{Out, Taken, live, optional, result, variable};
+use super::arg::{Taken, live, optional, result, variable};
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Of, Result};
+use crate::error::{Arg, Of};
 use crate::tensor::deferred;
-
-/// Asks, and hands the answer over; it is 0 on error.
-fn answer(out: Out<i32>, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
-    out.set(0);
-    out.set(ask()?.into());
-    Ok(())
-}
 
 /// Create a stream that does not synchronize with the default stream.
 ///
@@ -25,9 +18,6 @@ fn answer(out: Out<i32>, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
 ///            6: its driver.
 /// Threads:   any.
 /// Source:    CU_STREAM_NON_BLOCKING.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_create(
     device: DLDevice,
@@ -50,10 +40,9 @@ pub unsafe extern "C" fn dlrs_stream_create(
 /// Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
 ///            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; stream came from dlrs_stream_create for the device.
+/// stream came from dlrs_stream_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_destroy(
     device: DLDevice,
@@ -77,10 +66,9 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
 /// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
 ///            DLRS_STREAM: not a stream of the device. Classes 5 and 6: its driver.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_sync(
     device: DLDevice,
@@ -95,32 +83,6 @@ pub unsafe extern "C" fn dlrs_stream_sync(
     }
 }
 
-/// Return whether all work of a stream is done, without waiting.
-///
-/// Device:    as dlrs_stream_sync.
-/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
-/// Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_stream_query(
-    device: DLDevice,
-    stream: *mut c_void,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    // SAFETY: stream is NULL or a live one of the device, out NULL or a writable variable, error
-    // NULL or live, by the preface.
-    unsafe {
-        run("dlrs_stream_query", error, (variable(out, Arg::out),), |(out,)| {
-            answer(out, || backend(device, Arg::device)?.stream_query(device, stream))
-        })
-    }
-}
-
 /// Make later work of one stream wait for the work enqueued on another so far.
 ///
 /// Device:    of both streams; the host does not wait. On the CPU both must be NULL, and nothing
@@ -131,7 +93,7 @@ pub unsafe extern "C" fn dlrs_stream_query(
 /// Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
 ///
 /// # Safety
-/// See the preface; both are NULL or live streams of the device.
+/// both are NULL or live streams of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_wait(
     device: DLDevice,
@@ -158,10 +120,6 @@ pub unsafe extern "C" fn dlrs_stream_wait(
 /// Ownership: the caller owns *out and frees it by dlrs_event_destroy.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_create(
     device: DLDevice,
@@ -183,10 +141,9 @@ pub unsafe extern "C" fn dlrs_event_create(
 /// Ownership: event is invalid afterwards.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
+/// event came from dlrs_event_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_destroy(
     device: DLDevice,
@@ -208,10 +165,9 @@ pub unsafe extern "C" fn dlrs_event_destroy(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event and stream are the device's.
+/// event and stream are the device's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_record(
     device: DLDevice,
@@ -234,10 +190,9 @@ pub unsafe extern "C" fn dlrs_event_record(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event and stream are live.
+/// event and stream are live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_wait(
     device: DLDevice,
@@ -260,10 +215,9 @@ pub unsafe extern "C" fn dlrs_event_wait(
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
+/// event came from dlrs_event_create for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_event_sync(
     device: DLDevice,
@@ -274,33 +228,6 @@ pub unsafe extern "C" fn dlrs_event_sync(
     unsafe {
         run("dlrs_event_sync", error, (live(event.cast::<u8>(), Arg::event),), |_| {
             backend(device, Arg::device)?.event_sync(device, event)
-        })
-    }
-}
-
-/// Return whether an event has completed, without waiting.
-///
-/// Device:    of the event.
-/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
-/// Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface; event came from dlrs_event_create for the device.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_event_query(
-    device: DLDevice,
-    event: *mut c_void,
-    out: *mut i32,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    let pointers = (live(event.cast::<u8>(), Arg::event), variable(out, Arg::out));
-    // SAFETY: event is NULL or a live one of the device, out NULL or a writable variable, error
-    // NULL or live, by the preface.
-    unsafe {
-        run("dlrs_event_query", error, pointers, |(_, out)| {
-            answer(out, || backend(device, Arg::device)?.event_query(device, event))
         })
     }
 }
@@ -319,7 +246,7 @@ pub unsafe extern "C" fn dlrs_event_query(
 /// Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
 ///
 /// # Safety
-/// See the preface; stream is NULL or a live stream of the device.
+/// stream is NULL or a live stream of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_after_take(
     tensor: *mut *mut DLManagedTensorVersioned,
@@ -355,9 +282,6 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
 ///            backend without event_query the call waits.
 /// Threads:   any; several may drain concurrently.
 /// Source:    this library; for threads on which deleters may run.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_drain(
     out_waiting: *mut u64,

@@ -66,9 +66,6 @@ fn check(tensor: Live<DLTensor>, flags: u64, level: Level) -> Result<()> {
 ///            other memory; limit is its value. Classes 5 and 6: the driver.
 /// Threads:   any; a struct that another thread modifies meanwhile is read once.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate(
     tensor: *const DLTensor,
@@ -91,18 +88,11 @@ pub unsafe extern "C" fn dlrs_validate(
 /// Check a versioned tensor.
 ///
 /// Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
-/// Bytes:     as dlrs_validate.
-/// Device:    as dlrs_validate.
-/// Ownership: unchanged.
 /// Flags:     its own.
 /// Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
-///            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
-///            The rest as dlrs_validate. A NULL deleter is legal.
-/// Threads:   any.
+///            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape. A NULL deleter is
+///            legal. All else as dlrs_validate.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_managed(
     tensor: *const DLManagedTensorVersioned,
@@ -122,17 +112,9 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 
 /// Check a legacy tensor.
 ///
-/// Shape:     as dlrs_validate: NULL strides are legal.
-/// Bytes:     as dlrs_validate.
-/// Device:    as dlrs_validate.
-/// Ownership: unchanged.
 /// Flags:     none.
-/// Errors:    as dlrs_validate. A NULL deleter is legal.
-/// Threads:   any.
+/// Errors:    a NULL deleter is legal. All else as dlrs_validate.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_legacy(
     tensor: *const DLManagedTensor,
@@ -165,7 +147,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 /// Source:    this library: no tensor carries the size of its allocation.
 ///
 /// # Safety
-/// See the preface; `base` is never dereferenced.
+/// `base` is never dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_within(
     tensor: *const DLTensor,

@@ -22,9 +22,6 @@ const VERSION: u32 = number(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000
 /// Errors:    none.
 /// Threads:   any.
 /// Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the version of the interface.
-///
-/// # Safety
-/// None.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_version() -> u32 {
     VERSION
@@ -36,9 +33,6 @@ pub unsafe extern "C" fn dlrs_version() -> u32 {
 /// Errors:    none.
 /// Threads:   any.
 /// Source:    the library's release.
-///
-/// # Safety
-/// None.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_version_string() -> *const c_char {
     const TEXT: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

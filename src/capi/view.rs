@@ -262,10 +262,6 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
 ///            view. DLRS_REFCOUNT: too many references to base, or it is being freed. DLRS_NOMEM:
 ///            no memory for the header.
 /// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_apply(
     base: *mut DLManagedTensorVersioned,

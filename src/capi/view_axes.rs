@@ -13,16 +13,10 @@ use crate::view::Step;
 /// Shape:     axis axes[k] of base becomes axis k; ndim axes, as many as base has, each once;
 ///            negative ones count from the end.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
 ///            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            All else as dlrs_view_apply.
 /// Source:    the transpose of NumPy, permute of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_permute(
     base: *mut DLManagedTensorVersioned,
@@ -44,15 +38,8 @@ pub unsafe extern "C" fn dlrs_view_permute(
 ///
 /// Shape:     the extents of axis_a and axis_b change places.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
-/// Errors:    DLRS_BAD_ARG: there is no such axis.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+/// Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
 /// Source:    the swapaxes of NumPy, transpose of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_transpose(
     base: *mut DLManagedTensorVersioned,
@@ -69,16 +56,9 @@ pub unsafe extern "C" fn dlrs_view_transpose(
 ///
 /// Shape:     without the axis.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis.
-///            DLRS_SHAPE_MISMATCH: its extent is not 1.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            DLRS_SHAPE_MISMATCH: its extent is not 1. All else as dlrs_view_apply.
 /// Source:    the squeeze of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_squeeze(
     base: *mut DLManagedTensorVersioned,
@@ -94,16 +74,9 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
 ///
 /// Shape:     the new axis has index axis in the result; -1 is after the last.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: axis is not between -ndim - 1 and ndim.
-///            DLRS_NDIM: base has 64 dimensions.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
 /// Source:    the expand_dims of NumPy, unsqueeze of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_unsqueeze(
     base: *mut DLManagedTensorVersioned,

@@ -10,15 +10,8 @@ use crate::view::Step;
 /// Shape:     along axis, as many elements as the slice has; start and stop count from the end when
 ///            negative and are then clamped, so INT64_MAX and INT64_MIN stand for omitted bounds.
 /// Bytes:     byte_offset changes to that of the first element selected.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
-/// Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+/// Errors:    DLRS_BAD_ARG: there is no such axis; step is 0. All else as dlrs_view_apply.
 /// Source:    Python's slice.indices.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_slice(
     base: *mut DLManagedTensorVersioned,
@@ -37,15 +30,8 @@ pub unsafe extern "C" fn dlrs_view_slice(
 ///
 /// Shape:     without axis; index counts from the end when negative.
 /// Bytes:     byte_offset changes to that of the first element selected.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
-/// Errors:    DLRS_BAD_ARG: there is no such axis or index.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+/// Errors:    DLRS_BAD_ARG: there is no such axis or index. All else as dlrs_view_apply.
 /// Source:    the select of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_select(
     base: *mut DLManagedTensorVersioned,
@@ -62,16 +48,9 @@ pub unsafe extern "C" fn dlrs_view_select(
 ///
 /// Shape:     count along axis; start counts from the end when negative.
 /// Bytes:     byte_offset changes to that of the first element selected.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
-///            number of elements left (limit).
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            number of elements left (limit). All else as dlrs_view_apply.
 /// Source:    the narrow of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_narrow(
     base: *mut DLManagedTensorVersioned,
@@ -89,15 +68,8 @@ pub unsafe extern "C" fn dlrs_view_narrow(
 ///
 /// Shape:     unchanged; strides change sign.
 /// Bytes:     byte_offset changes to that of the first element selected.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
-/// Errors:    DLRS_BAD_ARG: there is no such axis.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+/// Errors:    DLRS_BAD_ARG: there is no such axis. All else as dlrs_view_apply.
 /// Source:    the flip of NumPy; torch copies.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_flip(
     base: *mut DLManagedTensorVersioned,
@@ -114,17 +86,11 @@ pub unsafe extern "C" fn dlrs_view_flip(
 /// Shape:     axis indexes the windows, 1 + (extent - window) / step; a new last axis of extent
 ///            window indexes the elements in one.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
+/// Flags:     as dlrs_view_apply; READ_ONLY where windows overlap.
 /// Errors:    DLRS_BAD_ARG: there is no such axis, window is not between 1 and the extent, or step
 ///            is not above 0.
-///            DLRS_NDIM: base has 64 dimensions.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            DLRS_NDIM: base has 64 dimensions. All else as dlrs_view_apply.
 /// Source:    the unfold of torch, sliding_window_view of NumPy.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_unfold(
     base: *mut DLManagedTensorVersioned,
@@ -143,15 +109,9 @@ pub unsafe extern "C" fn dlrs_view_unfold(
 /// Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
 ///            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
 /// Bytes:     byte_offset changes to that of the first element selected.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            All else as dlrs_view_apply.
 /// Source:    the diagonal of NumPy and torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_diagonal(
     base: *mut DLManagedTensorVersioned,

@@ -20,20 +20,15 @@ pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;
 /// Shape:     shape and strides, ndim values each; strides and offset count elements.
 /// Bytes:     element (0, ..., 0) is offset elements after base's; only memory between the first
 ///            and the last byte that base uses, or bit where types are packed, is accessed.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
+/// Flags:     as dlrs_view_apply; READ_ONLY where elements share
 ///            memory, or that cannot be decided.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
 ///            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
 ///            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the byte farthest outside, limit
 ///            the base's, both from base's first element; in bits, as the message says, inside a
 ///            byte. DLRS_SUBBYTE: the first element would start inside a byte.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            All else as dlrs_view_apply.
 /// Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_as_strided(
     base: *mut DLManagedTensorVersioned,
@@ -61,19 +56,13 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
 /// Shape:     ndim extents with as many elements; one may be -1 and is then computed. {-1}
 ///            flattens.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
 ///            DLRS_SIZE_OVERFLOW: an extent, all of them.
 ///            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
 ///            one beside an extent of 0.
 ///            DLRS_NOT_VIEWABLE: no strides give this shape; copy first (dlrs_contiguous).
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            All else as dlrs_view_apply.
 /// Source:    the reshape of NumPy with copy=False, view of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_reshape(
     base: *mut DLManagedTensorVersioned,
@@ -96,18 +85,12 @@ pub unsafe extern "C" fn dlrs_view_reshape(
 /// Shape:     ndim extents, right-aligned to base's; an extent of 1 of base becomes any, other
 ///            extents must be equal; -1 keeps base's.
 /// Bytes:     repeated elements have stride 0; nothing is copied.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements repeat.
+/// Flags:     as dlrs_view_apply; READ_ONLY where elements repeat.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
 ///            DLRS_SIZE_OVERFLOW: an extent, all of them.
 ///            DLRS_SHAPE_MISMATCH: fewer dimensions than base, or an extent that is not 1 would
-///            change.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            change. All else as dlrs_view_apply.
 /// Source:    the broadcast_to of NumPy, expand of torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_expand(
     base: *mut DLManagedTensorVersioned,
@@ -131,20 +114,15 @@ pub unsafe extern "C" fn dlrs_view_expand(
 ///            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
 ///            uint8. Elements of 8 bits are all bytes that the last axis touches.
 /// Bytes:     the same; the result may be less aligned than its dtype.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where the last byte of a
+/// Flags:     as dlrs_view_apply; READ_ONLY where the last byte of a
 ///            row has bits behind base's elements.
 /// Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
 ///            of the two is an opaque handle.
 ///            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
 ///            of new elements; no axis in a 0-d tensor.
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            All else as dlrs_view_apply.
 /// Source:    the view of NumPy and torch.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_bitcast(
     base: *mut DLManagedTensorVersioned,
@@ -161,18 +139,11 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
 /// Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
 ///            lane and a dense last axis of extent lanes, which is dropped.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: lanes is not between 1 and 65535. DLRS_SHAPE_MISMATCH: base has lanes
 ///            already, or no last axis of that extent.
 ///            DLRS_NOT_VIEWABLE: the last axis is not dense, or a stride is no whole number of new
 ///            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
+///            All else as dlrs_view_apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_lanes(
     base: *mut DLManagedTensorVersioned,
@@ -188,14 +159,9 @@ pub unsafe extern "C" fn dlrs_view_lanes(
 ///
 /// Shape:     unchanged.
 /// Bytes:     the same elements; byte_offset does not change.
-/// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     READ_ONLY is set; base loses IS_COPIED.
-/// Errors:    what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+/// Errors:    all else as dlrs_view_apply.
 /// Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_read_only(
     base: *mut DLManagedTensorVersioned,
@@ -212,16 +178,9 @@ pub unsafe extern "C" fn dlrs_view_read_only(
 ///            dimensions; elements stay in row-major order.
 /// Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
 ///            extent of 1, and all of an empty tensor, the strides of a compact row-major tensor.
-/// Ownership: the caller owns *out, which keeps base alive.
-/// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
-///            byte_offset cannot be moved into it.
-///            what dlrs_view_apply reports for base and out.
-/// Threads:   any.
+///            byte_offset cannot be moved into it. All else as dlrs_view_apply.
 /// Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_normalize(
     base: *mut DLManagedTensorVersioned,

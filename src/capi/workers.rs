@@ -40,10 +40,6 @@ unsafe impl arg::Sized32 for dlrs_workers_options {}
 ///            its caller then does alone. The workers' signals are as those of a copy's threads. A
 ///            forked child has no workers: there copies are made by their caller alone, and it may
 ///            make workers of its own.
-/// Source:    this library.
-///
-/// # Safety
-/// See the preface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_workers_new(
     options: *const dlrs_workers_options,
@@ -76,10 +72,9 @@ pub unsafe extern "C" fn dlrs_workers_new(
 /// Errors:    none.
 /// Threads:   any but one that runs a part for these workers. A copy that uses them is waited for;
 ///            none may begin.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; workers is NULL or came from dlrs_workers_new.
+/// workers is NULL or came from dlrs_workers_new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_workers_free(workers: *mut c_void) {
     if let Some(workers) = NonNull::new(workers) {
@@ -95,10 +90,9 @@ pub unsafe extern "C" fn dlrs_workers_free(workers: *mut c_void) {
 /// Errors:    not 0, and nothing was called, if workers is NULL, in use by another thread or made
 ///            by another process, or if n is below 2 or above 65534.
 /// Threads:   any.
-/// Source:    this library.
 ///
 /// # Safety
-/// See the preface; workers is NULL or came from dlrs_workers_new; body may be called so, on any
+/// workers is NULL or came from dlrs_workers_new; body may be called so, on any
 /// thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_workers_run(

@@ -29,7 +29,7 @@ const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 /// Source:    "Producer" rules of dlpack.h.
 ///
 /// # Safety
-/// See the preface; the memory stays valid until `free_fn` is called.
+/// the memory stays valid until `free_fn` is called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_wrap(
     tensor: *const DLTensor,
@@ -64,9 +64,6 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
 
 /// Flags are an argument of their own here; all else is the tensor's.
 #[cold]
-fn blamed(error: Error) -> Error {
-    match error.member() {
-        DLRS_FIELD_FLAGS => error.of(Arg::flags),
-        _ => error.of(Arg::tensor),
-    }
+pub(super) fn blamed(error: Error) -> Error {
+    error.of(if error.member() == DLRS_FIELD_FLAGS { Arg::flags } else { Arg::tensor })
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use dlpack_rs::abi::*;
 use dlpack_rs::capi::cast::{dlrs_cast, dlrs_fill};
-use dlpack_rs::capi::copy::{DLRS_COPY_ALLOW_OVERLAP, dlrs_copy, dlrs_copy_options};
+use dlpack_rs::capi::copy::dlrs_copy;
+use dlpack_rs::capi::copy_options::{DLRS_COPY_ALLOW_OVERLAP, dlrs_copy_options};
 use dlpack_rs::cpu::{Parallel, set_thresholds};
 use dlpack_rs::plan::{Dim, Item, Plan};
 

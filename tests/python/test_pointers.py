@@ -28,7 +28,7 @@ OPTIONAL = {
 NEEDED = {
     "dlrs_fill": {2}, "dlrs_pointer_device": {2}, "dlrs_stream_destroy": {2},
     "dlrs_event_destroy": {2}, "dlrs_event_record": {2}, "dlrs_event_wait": {2},
-    "dlrs_event_sync": {2}, "dlrs_event_query": {2}, "dlrs_mem_register_host": {2},
+    "dlrs_event_sync": {2}, "dlrs_mem_register_host": {2},
     "dlrs_mem_unregister_host": {2},
     "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1}, "dlrs_py_wrap": {3},
     "dlrs_py_export_desc": {3},

@@ -14,33 +14,8 @@
 //!
 //! Case-sensitive, ASCII, no white space, numbers without sign or leading zero. First the whole
 //! text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the numbers must
-//! (`value` is the number, saturated). Results for unusual texts:
-//!
-//! | text | answer |
-//! |---|---|
-//! | `""`, `" "`, `"\0"`, `" float32 "`, `x`, `x0`, `xx4`, `FLOAT32` | `DLRS_PARSE` at 0 |
-//! | `float` (no default bits) | `DLRS_PARSE` at 5, the end |
-//! | `float-32`, `float+32`, `float 32` | `DLRS_PARSE` at 5 |
-//! | `float032` | `DLRS_PARSE` at 6: leading zero |
-//! | `float0` | `DLRS_DTYPE_BITS`, value 0 |
-//! | `float8`, `int24`, `int256`, `bfloat32` | `DLRS_DTYPE_BITS`, value the number |
-//! | `int99999999999999999999` | `DLRS_DTYPE_BITS`, value `INT64_MAX` |
-//! | `uint8x65536`, `float32x0` | `DLRS_DTYPE_LANES`, value the number |
-//! | `float32x`, `float32xx4`, `float32x-4` | `DLRS_PARSE` at 8 |
-//! | `float32x1` | accepted, the same as `float32` |
-//! | `float32x4x2` | `DLRS_PARSE` at 9 |
-//! | `float32,4`, `float32\0`, `float32 ` | `DLRS_PARSE` at 7 |
-//! | `bool8`, `bool_` | `DLRS_PARSE` at 4 |
-//! | `float8_e4m3FN` | `DLRS_PARSE` at 11 |
-//! | `float8_e4m3fn8` | `DLRS_PARSE` at 13 |
-//! | `float4_e2m1fn_x2` (torch) | `DLRS_PARSE` at 13: here it is `float4_e2m1fnx2` |
-//! | `e4m3_float8`, `e5m2_float8`, `custom[a]8` (old TVM) | `DLRS_PARSE` at 0 |
-//! | `handle` (TVM) | `DLRS_PARSE` at 6: here it is `handle64` |
-//! | `unknown(code=200)7x3` | accepted |
-//! | `unknown(code=2)32` | accepted, the same as `float32` |
-//! | `unknown(code=256)8` | `DLRS_DTYPE_CODE`, value 256 |
-//! | `unknown(code=200)256` | `DLRS_DTYPE_BITS`, value 256 |
-//! | bytes above 127, digits of other scripts | `DLRS_PARSE` where they stand |
+//! (`value` is the number, saturated). c_tests/catalogue_p.c and tests/names.rs have the results
+//! for unusual texts.
 #![forbid(unsafe_code)]
 
 use crate::abi::DLDataType;

@@ -4,17 +4,20 @@
 //! thread modifies the struct, the result is that of one state of each member. Here and
 //! in `plain.rs` alone the members of a foreign tensor are read.
 //!
+//! Most tensors are common ones ([`Plain`]), which one walk over the arrays proves to be in order.
+//! Where it does not, what it has read is judged.
+//!
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first error is reported, so the result is deterministic.
 
 pub mod exchange;
+mod header;
 pub mod limits;
 mod plain;
 mod questions;
 pub mod rules;
 
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ptr::null_mut;
 
 use crate::abi::*;
 use crate::error::{Error, Field, Field::*, Result, Status::*};
@@ -22,7 +25,8 @@ use crate::layout::{self, Dims, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
-pub use plain::{Plain, Rank, members};
+pub use header::{check_version, flags_of, of_legacy};
+pub use plain::{Found, Plain, Rank, members};
 pub use questions::check_addressed;
 pub use rules::{Level, Rules, check_flags};
 
@@ -70,60 +74,6 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
     }
 }
 
-/// The flags of a tensor of major 1.
-///
-/// # Safety
-/// `tensor` is aligned and points to a live versioned struct of major 1.
-pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
-    // SAFETY: `tensor` is a live struct of major 1, which has the member `flags`.
-    let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
-    // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
-    let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
-    // SAFETY: an aligned u64. Atomic, because `dlrs_set_flags` and `dlrs_retain` may change the
-    // flags of a shared tensor of ours, which malloc aligned, on another thread.
-    unsafe {
-        if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read_volatile() }
-    }
-}
-
-/// Reads the header of a versioned tensor; accesses nothing after `flags` unless the major is 1.
-///
-/// # Safety
-/// `tensor` is aligned and points to a versioned struct of any major.
-pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
-    // SAFETY: `tensor` is aligned and readable; `version` is its first member in every major.
-    let version = unsafe { (&raw const (*tensor).version).read_volatile() };
-    if version.major == DLPACK_MAJOR_VERSION {
-        return Ok(version);
-    }
-    const MAJOR: &str = "\0Request version 1, or is it a DLManagedTensor? See \
-                         dlrs_from_legacy_take.\0Ask the producer for max_version=(1, 0).";
-    let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
-    // Without the value: of a legacy struct, it is half of an address.
-    let error = error.limit(DLPACK_MAJOR_VERSION.into());
-    Err(error.detail(MAJOR))
-}
-
-/// The error of a legacy struct; of one that begins as a versioned one does, without numbers, which
-/// are of its addresses.
-///
-/// # Safety
-/// `tensor` is aligned and points to a legacy or a versioned struct.
-#[cold]
-pub unsafe fn of_legacy(tensor: NonNull<DLManagedTensor>, error: Error) -> Error {
-    // SAFETY: `tensor` is aligned, and readable for more bytes than a version has.
-    let version = unsafe { tensor.cast::<DLPackVersion>().as_ptr().read_volatile() };
-    match version {
-        DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: 0..=255 } => Error::new(error.status())
-            .detail(
-                "the struct is a DLManagedTensorVersioned\0Pass it to the function for those, such \
-                 as dlrs_import_take or dlrs_validate_managed.\0Name its capsule \
-                 dltensor_versioned.",
-            ),
-        _ => error,
-    }
-}
-
 impl Snapshot {
     /// An empty one to read into; costs nothing.
     #[inline(always)]
@@ -131,7 +81,7 @@ impl Snapshot {
     pub const fn new() -> Snapshot {
         Snapshot {
             managed: core::ptr::null(),
-            data: core::ptr::null_mut(),
+            data: null_mut(),
             byte_offset: 0,
             device: DLDevice { device_type: 0, device_id: 0 },
             dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
@@ -194,6 +144,7 @@ impl Snapshot {
         unsafe { self.read_tensor(&raw const (*tensor).dl_tensor, flags, rules, strides_due) }
     }
 
+    #[inline(always)]
     unsafe fn read_tensor(
         &mut self,
         tensor: *const DLTensor,
@@ -201,32 +152,25 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: an aligned, readable struct; `shape` and `strides`, if not NULL, hold `ndim`
+        // SAFETY: an aligned, readable struct; the arrays of its members, if not NULL, hold `ndim`
         // values.
-        if unsafe { self.read_plain(tensor, flags, strides_due) } {
-            return Ok(());
+        unsafe {
+            let members = members(tensor);
+            match self.read_plain(&members, flags) {
+                Found::Plain if self.strides_given || !strides_due => Ok(()),
+                Found::Plain | Found::Arrays => self.judge(self.strides_given, rules, strides_due),
+                Found::Unusual => self.read_checked(members, flags, rules, strides_due),
+            }
         }
-        // SAFETY: an aligned, readable struct; `shape` and `strides`, if not NULL, hold `ndim`
-        // values.
-        unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
-    /// The common case ([`Plain`]). On anything else it returns false, and
-    /// [`Snapshot::read_checked`] starts again for the error.
+    /// The common case ([`Plain`]). Of anything else the arrays have been read, or nothing.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// The arrays of `members` are NULL, misaligned or hold `ndim` values.
     #[inline(always)]
-    pub unsafe fn read_plain(
-        &mut self,
-        tensor: *const DLTensor,
-        flags: u64,
-        strides_due: bool,
-    ) -> bool {
-        // SAFETY: an aligned, readable struct; the rank is the one just read from it.
-        let plain = unsafe { Plain::rank(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
-        let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
-        let Some(plain) = plain else { return false };
+    pub unsafe fn read_plain(&mut self, members: &DLTensor, flags: u64) -> Found {
+        let Some(plain) = Plain::among(members, flags) else { return Found::Unusual };
         let [shape, strides] = self.dims.room();
         // SAFETY: its arrays hold `ndim` values; both arrays of ours hold more than
         // `Sums::NDIM_MAX`, and each value that is counted has been written.
@@ -238,16 +182,17 @@ impl Snapshot {
             self.dims.set_len(plain.ndim);
             end
         };
-        (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
-        (self.device, self.dtype) = (plain.device, plain.dtype);
-        self.flags = dtype::flags_of(plain.dtype, flags);
+        self.head(members, dtype::flags_of(plain.dtype, flags));
         (self.empty, self.strides_given) = (false, plain.strides_given());
         self.byte_extent = (0, end.unwrap_or(0));
-        end.is_some() || self.fits(plain.nbytes)
+        match end.is_some() || self.fits(plain.nbytes) {
+            true => Found::Plain,
+            false => Found::Arrays,
+        }
     }
 
-    /// The sizes of a tensor whose arrays have been read, where a stride is negative or a number is
-    /// not moderate.
+    /// Whether a tensor is in order whose struct is, where a stride is negative or a number is not
+    /// moderate.
     #[inline(never)]
     fn fits(&mut self, nbytes: u32) -> bool {
         let Some(numel) = layout::plain_numel(self.shape()) else { return false };
@@ -259,51 +204,77 @@ impl Snapshot {
         self.addresses_fit()
     }
 
-    /// The checks in their fixed order.
+    /// The checks in their fixed order, of a struct whose arrays are still to be read.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read_plain`].
     #[cold]
     #[inline(never)]
     pub unsafe fn read_checked(
         &mut self,
-        tensor: *const DLTensor,
+        members: DLTensor,
         flags: u64,
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: an aligned, readable struct; it is copied once.
-        let tensor = unsafe { plain::members(tensor) };
-        self.data = tensor.data.cast();
-        self.byte_offset = tensor.byte_offset;
-        self.device = tensor.device;
-        self.dtype = tensor.dtype;
-        self.flags = flags;
+        self.head(&members, flags);
+        let DLTensor { device, ndim, dtype, shape, strides, .. } = members;
         (self.strides_given, self.byte_extent) = (false, (0, 0));
         if rules.known {
-            check_flags(self.flags)?;
+            check_flags(flags)?;
         }
-        let ndim = check_ndim(tensor.ndim)?;
-        if ndim > 0 && tensor.shape.is_null() {
+        let ndim = check_ndim(ndim)?;
+        if ndim > 0 && shape.is_null() {
             return Err(Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_SHAPE));
         }
         if ndim > 0 {
-            check_array(tensor.shape, DLRS_FIELD_SHAPE)?;
+            check_array(shape, DLRS_FIELD_SHAPE)?;
         }
-        dtype::defined(tensor.dtype)?;
-        self.flags = dtype::flags_of(tensor.dtype, flags);
+        dtype::defined(dtype)?;
+        self.flags = dtype::flags_of(dtype, flags);
         if rules.legal {
-            dtype::legal(tensor.dtype)?;
+            dtype::legal(dtype)?;
         }
         if rules.known {
             let check =
                 if rules.host_ids { device_type::check_strictly } else { device_type::check };
-            check(tensor.device)?;
+            check(device)?;
         }
-        // SAFETY: aligned, and `ndim` values long; with none, nothing is read.
-        unsafe { self.read_shape(tensor.shape, ndim) }?;
-        // SAFETY: NULL, or as many values long as `shape`.
-        unsafe { self.read_strides(tensor.strides, strides_due) }?;
+        // SAFETY: an aligned array holds `ndim` values. Volatile: exactly one read of each, even
+        // while another thread writes.
+        let value = |array: *const i64, dim| unsafe { array.add(dim).read_volatile() };
+        self.dims.truncate(0);
+        (0..ndim).for_each(|dim| self.dims.push((value(shape, dim), 0)));
+        let given = ndim > 0 && !strides.is_null();
+        if given {
+            layout::check_shape(self.shape())?;
+            check_array(strides, DLRS_FIELD_STRIDES)?;
+            let (_, own) = self.dims.beside();
+            own.iter_mut().enumerate().for_each(|(dim, stride)| *stride = value(strides, dim));
+        }
+        self.judge(given, rules, strides_due)
+    }
+
+    #[inline(always)]
+    fn head(&mut self, members: &DLTensor, flags: u64) {
+        (self.data, self.byte_offset) = (members.data.cast(), members.byte_offset);
+        (self.device, self.dtype, self.flags) = (members.device, members.dtype, flags);
+    }
+
+    /// The checks of the arrays, which have been read, and of all behind them. Strides were
+    /// `given`, or are no strides.
+    #[inline(never)]
+    fn judge(&mut self, given: bool, rules: Rules, strides_due: bool) -> Result<()> {
+        (self.strides_given, self.byte_extent) = (false, (0, 0));
+        self.empty = layout::check_shape(self.shape())?;
+        self.strides_given = given;
+        if !given {
+            if strides_due && self.dims.len() > 0 {
+                return Err(Error::new(DLRS_STRIDES_NULL).field(DLRS_FIELD_STRIDES));
+            }
+            layout::numel(self.shape())?; // compact strides are products of extents
+            self.fill_strides(Order::C);
+        }
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
@@ -322,37 +293,6 @@ impl Snapshot {
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
-    unsafe fn read_shape(&mut self, shape: *const i64, ndim: usize) -> Result<()> {
-        self.dims.truncate(0);
-        for dim in 0..ndim {
-            // SAFETY: dim < ndim, and `shape` holds ndim values. Volatile: exactly one read, even
-            // while another thread writes.
-            self.dims.push((unsafe { shape.add(dim).read_volatile() }, 0));
-        }
-        self.empty = layout::check_shape(self.shape())?;
-        Ok(())
-    }
-
-    unsafe fn read_strides(&mut self, strides: *const i64, strides_due: bool) -> Result<()> {
-        if !strides.is_null() && self.dims.len() > 0 {
-            check_array(strides, DLRS_FIELD_STRIDES)?;
-            let (_, own) = self.dims.beside();
-            for (dim, stride) in own.iter_mut().enumerate() {
-                // SAFETY: `strides` is aligned and holds as many values as `dims`. Volatile:
-                // exactly one read.
-                *stride = unsafe { strides.add(dim).read_volatile() };
-            }
-            self.strides_given = true;
-            return Ok(());
-        }
-        if strides_due && self.dims.len() > 0 {
-            return Err(Error::new(DLRS_STRIDES_NULL).field(DLRS_FIELD_STRIDES));
-        }
-        layout::numel(self.shape())?; // compact strides are products of extents
-        self.fill_strides(Order::C);
-        Ok(())
-    }
-
     /// Replaces the strides by those of a compact layout.
     pub fn fill_strides(&mut self, order: Order) {
         let (shape, strides) = self.dims.beside();
@@ -367,7 +307,7 @@ impl Snapshot {
         let item_bits = self.slot_bits();
         layout::packed_nbytes(layout::numel(self.shape())?, item_bits)?;
         self.byte_extent = layout::byte_extent(self.shape(), self.strides(), item_bits)?;
-        if rules.whole_bytes {
+        if rules.whole_bytes && !item_bits.is_multiple_of(8) {
             self.check_subbyte(item_bits)?;
         }
         if device_type::opaque_handle(self.device.device_type) {
@@ -408,9 +348,7 @@ impl Snapshot {
 
     /// A packed sub-byte layout must be one run of bits, or rows that start on whole bytes.
     fn check_subbyte(&self, item_bits: u32) -> Result<()> {
-        if item_bits.is_multiple_of(8)
-            || layout::is_contiguous(self.shape(), self.strides(), Order::C)
-        {
+        if layout::is_contiguous(self.shape(), self.strides(), Order::C) {
             return Ok(());
         }
         let mut dense_dim = false;

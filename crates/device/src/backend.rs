@@ -305,14 +305,6 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Whether all work of a stream is done.
-    ///
-    /// # Safety
-    /// `stream` is NULL or the device's.
-    unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
-        unsupported(Lack::STREAMS)
-    }
-
     /// An event.
     fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         unsupported(Lack::EVENTS)

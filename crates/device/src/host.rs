@@ -100,8 +100,4 @@ impl Backend for Host {
     ) -> Result<()> {
         no_stream(consumer).and_then(|()| no_stream(producer))
     }
-
-    unsafe fn stream_query(&self, _: DLDevice, stream: Stream) -> Result<bool> {
-        no_stream(stream).map(|()| true)
-    }
 }

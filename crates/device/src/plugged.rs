@@ -127,16 +127,6 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Whether all work of a stream is done: 0 or 1.
-    pub stream_query: Option<
-        unsafe extern "C" fn(
-            context: *mut c_void,
-            device: DLDevice,
-            stream: *mut c_void,
-            out_done: *mut i32,
-            fault: *mut dlrs_fault,
-        ) -> i32,
-    >,
     /// Creates a stream that does not synchronize with the default stream.
     pub stream_create: Option<
         unsafe extern "C" fn(
@@ -401,12 +391,6 @@ impl Backend for Plugged {
             return Ok(()); // copies are carried out at once
         }
         ask!(self.0, stream_sync, STREAMS, device, stream)
-    }
-
-    unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
-        let mut done = 0;
-        ask!(self.0, stream_query, STREAMS, device, stream, &mut done)?;
-        Ok(done != 0)
     }
 
     fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {

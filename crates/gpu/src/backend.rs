@@ -178,14 +178,6 @@ impl Backend for Gpu {
         self.0.not_capturing(stream)
     }
 
-    unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
-        let _here = self.enter(device, stream)?;
-        self.0.not_capturing(stream)?;
-        let _relaxed = self.0.relaxed();
-        // SAFETY: `stream` is NULL or a stream of the current device.
-        done(unsafe { self.0.stream_query(stream) })
-    }
-
     fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         let _here = self.enter(device, null_mut())?;
         let mut event = null_mut();

@@ -110,7 +110,6 @@ functions! {
     stream_create(out: *mut Ptr, flags: u32) = "cuStreamCreate", "hipStreamCreateWithFlags";
     stream_destroy(stream: Ptr) = "cuStreamDestroy_v2", "hipStreamDestroy";
     stream_sync(stream: Ptr) = "cuStreamSynchronize", "hipStreamSynchronize";
-    stream_query(stream: Ptr) = "cuStreamQuery", "hipStreamQuery";
     stream_wait(stream: Ptr, event: Ptr, flags: u32) = "cuStreamWaitEvent", "hipStreamWaitEvent";
     stream_device(stream: Ptr, out: *mut i32) = "cuStreamGetDevice", "hipStreamGetDevice";
     stream_capturing(stream: Ptr, out: *mut i32) = "cuStreamIsCapturing", "hipStreamIsCapturing";

@@ -6,7 +6,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, ItemType, Style};
 
 use crate::rules::{self, Form, Naming};
-use crate::scan::{Item, Kind, Result, read};
+use crate::scan::{Item, Result, read};
 
 /// The settings of all items: `cbindgen.toml`.
 pub fn base(root: &Path) -> Result<Config> {
@@ -18,7 +18,7 @@ pub fn c_name<'a>(base: &'a Config, item: &'a Item) -> Result<Option<&'a str>> {
     let ours = |name: &str| name.starts_with("dlrs_") || name.starts_with("DLRS_");
     match base.export.rename.get(&item.name) {
         // Another module's enum may have the same name in Rust and none in C.
-        Some(_) if item.kind == Kind::Enum && !item.lists_codes => Ok(None),
+        Some(_) if item.kind == ItemType::Enums && !item.lists_codes => Ok(None),
         Some(name) => Ok(Some(name)),
         None if ours(&item.name) => Ok(Some(&item.name)),
         None if item.lists_codes => {
@@ -47,14 +47,7 @@ pub fn declare(
     config.export.include = vec![item.name.clone()];
     config.export.exclude =
         all.iter().map(|other| other.name.clone()).filter(|name| *name != item.name).collect();
-    config.export.item_types = vec![match item.kind {
-        Kind::Constant => ItemType::Constants,
-        Kind::Enum => ItemType::Enums,
-        Kind::Struct => ItemType::Structs,
-        Kind::Opaque => ItemType::OpaqueItems,
-        Kind::Typedef => ItemType::Typedefs,
-        Kind::Function => ItemType::Functions,
-    }];
+    config.export.item_types = vec![item.kind.clone()];
     let mut bytes = Vec::new();
     Builder::new()
         .with_config(config)

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use cbindgen::ItemType;
+
 /// Every failure ends the run, so a message is enough.
 pub type Result<T> = std::result::Result<T, String>;
 
@@ -13,30 +15,13 @@ pub fn read(path: &Path) -> Result<String> {
     }
 }
 
-/// The kind of an item in C.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// `#define`.
-    Constant,
-    /// A list of codes.
-    Enum,
-    /// A struct with members.
-    Struct,
-    /// An opaque struct: it has no `#[repr(C)]`.
-    Opaque,
-    /// `typedef`.
-    Typedef,
-    /// A function of the library.
-    Function,
-}
-
 /// An item that may be in the C interface.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Its name in Rust.
     pub name: String,
-    /// Its kind in C.
-    pub kind: Kind,
+    /// What it is in C; an opaque struct has no `#[repr(C)]`.
+    pub kind: ItemType,
     /// Whether it is an enum whose codes are named `DLRS_...`.
     pub lists_codes: bool,
     /// The suffix of numbers in a constant of this type.
@@ -75,13 +60,13 @@ fn docs(attributes: &[syn::Attribute]) -> Vec<String> {
 fn item(item: &syn::Item) -> Option<Item> {
     use syn::Item::*;
     let (visibility, name, kind, suffix) = match item {
-        Const(c) => (&c.vis, &c.ident, Kind::Constant, suffix(&c.ty)),
-        Enum(e) => (&e.vis, &e.ident, Kind::Enum, ""),
-        Struct(s) if has(&s.attrs, "repr") => (&s.vis, &s.ident, Kind::Struct, ""),
-        Struct(s) => (&s.vis, &s.ident, Kind::Opaque, ""),
-        Type(t) => (&t.vis, &t.ident, Kind::Typedef, ""),
+        Const(c) => (&c.vis, &c.ident, ItemType::Constants, suffix(&c.ty)),
+        Enum(e) => (&e.vis, &e.ident, ItemType::Enums, ""),
+        Struct(s) if has(&s.attrs, "repr") => (&s.vis, &s.ident, ItemType::Structs, ""),
+        Struct(s) => (&s.vis, &s.ident, ItemType::OpaqueItems, ""),
+        Type(t) => (&t.vis, &t.ident, ItemType::Typedefs, ""),
         Fn(f) if has(&f.attrs, "unsafe") || has(&f.attrs, "no_mangle") => {
-            (&f.vis, &f.sig.ident, Kind::Function, "")
+            (&f.vis, &f.sig.ident, ItemType::Functions, "")
         }
         _ => return None,
     };

@@ -18,9 +18,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use cbindgen::ItemType;
+
 use crate::item::{base, c_name, declare, version};
 use crate::rules::{Form, Naming, Pointer, section};
-use crate::scan::{self, Kind, Result, Source, read};
+use crate::scan::{self, Result, Source, read};
 
 /// Placeholder of the typedefs until all structs are known.
 const STRUCTS: &str = "@structs";
@@ -139,7 +141,7 @@ impl Filler<'_> {
             if !self.names.insert(name.to_string()) {
                 return Err(format!("C has one meaning for a name, {name} has two"));
             }
-            if matches!(item.kind, Kind::Struct | Kind::Opaque) {
+            if matches!(item.kind, ItemType::Structs | ItemType::OpaqueItems) {
                 self.structs.push(format!("typedef struct {name} {name};"));
             }
             let form = Form { suffix: item.suffix, ..Form::default() };

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use crate::layout::{copy_bits, covered, shape, strides};
 use crate::{Layout, Reader, call};
 use dlpack_rs::abi::*;
-use dlpack_rs::capi::{copy::*, overlap::*};
+use dlpack_rs::capi::{copy::*, copy_options::*, overlap::*};
 use dlpack_rs::error::Status::*;
 
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };

@@ -81,7 +81,7 @@ impl Live<DLTensor> {
     #[inline(always)]
     pub fn is_plain(self, flags: u64) -> bool {
         // SAFETY: a live tensor, whose arrays hold ndim values.
-        unsafe { Plain::is(self.as_ptr(), flags) }
+        unsafe { Plain::of(self.as_ptr(), flags) }.is_some()
     }
 }
 
@@ -154,7 +154,8 @@ pub trait Parameter {
     type Judged;
     /// What there is to say about it.
     fn pointer(&self) -> Pointer;
-    /// Sets the variable for a result to NULL, where it is `judged` or proves to be one.
+    /// Gives the variable for a result what it is when the call fails, where it is `judged` or
+    /// proves to be one.
     ///
     /// # Safety
     /// The pointer is NULL, misaligned, or as the constructor says, and the last when it is
@@ -195,60 +196,48 @@ impl<T> Parameter for ToLive<T> {
     }
 }
 
-/// See [`variable`].
-pub struct ToVariable<T>(*mut T, Arg);
+/// See [`variable`] and [`result`].
+pub struct ToVariable<T> {
+    pointer: *mut T,
+    arg: Arg,
+    /// What it is when the call fails; `None`: as it was.
+    failed: Option<T>,
+}
 
 /// A pointer to a writable variable, which stays as it is when the call fails.
 #[inline(always)]
-pub fn variable<T>(pointer: *mut T, arg: Arg) -> ToVariable<T> {
-    ToVariable(pointer, arg)
+pub fn variable<T: Copy>(pointer: *mut T, arg: Arg) -> ToVariable<T> {
+    ToVariable { pointer, arg, failed: None }
 }
 
-impl<T> Parameter for ToVariable<T> {
+/// A pointer to a writable variable, which is NULL when the call fails.
+#[inline(always)]
+pub fn result<T>(pointer: *mut *mut T, arg: Arg) -> ToVariable<*mut T> {
+    ToVariable { pointer, arg, failed: Some(null_mut()) }
+}
+
+impl<T: Copy> Parameter for ToVariable<T> {
     type Judged = Out<T>;
 
     #[inline(always)]
     fn pointer(&self) -> Pointer {
-        Pointer::new(self.0, true, self.1)
+        Pointer::new(self.pointer, true, self.arg)
+    }
+
+    #[inline(always)]
+    unsafe fn clear(&self, judged: bool) {
+        if let Some(failed) = self.failed
+            && (judged || !self.pointer.is_null() && self.pointer.is_aligned())
+        {
+            // SAFETY: a writable variable, neither NULL nor misaligned.
+            unsafe { self.pointer.write(failed) }
+        }
     }
 
     #[inline(always)]
     unsafe fn judged(&self) -> Out<T> {
         // SAFETY: the pointer is not NULL.
-        Out(unsafe { NonNull::new_unchecked(self.0) })
-    }
-}
-
-/// See [`result`].
-pub struct ToResult<T>(ToVariable<*mut T>);
-
-/// A pointer to a writable variable, which is NULL when the call fails.
-#[inline(always)]
-pub fn result<T>(pointer: *mut *mut T, arg: Arg) -> ToResult<T> {
-    ToResult(variable(pointer, arg))
-}
-
-impl<T> Parameter for ToResult<T> {
-    type Judged = Out<*mut T>;
-
-    #[inline(always)]
-    fn pointer(&self) -> Pointer {
-        self.0.pointer()
-    }
-
-    #[inline(always)]
-    unsafe fn clear(&self, judged: bool) {
-        let ToVariable(pointer, _) = self.0;
-        if judged || !pointer.is_null() && pointer.is_aligned() {
-            // SAFETY: a writable variable, neither NULL nor misaligned.
-            unsafe { pointer.write(null_mut()) }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn judged(&self) -> Out<*mut T> {
-        // SAFETY: the pointer is aligned, not NULL, and to a writable variable.
-        unsafe { self.0.judged() }
+        Out(unsafe { NonNull::new_unchecked(self.pointer) })
     }
 }
 

@@ -28,6 +28,17 @@ pub struct Plain {
     strides: *const i64,
 }
 
+/// What a walk over a tensor has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// A tensor that obeys all rules; where strides are due it may have none.
+    Plain,
+    /// A struct in order, whose arrays have been read; something is wrong with them, or empty.
+    Arrays,
+    /// Another struct, whose arrays have not been read.
+    Unusual,
+}
+
 /// `ndim`, 1 to `Sums::NDIM_MAX`, and `dtype` of a tensor.
 #[derive(Clone, Copy)]
 pub struct Rank(u64);
@@ -68,21 +79,28 @@ unsafe fn pair(place: *const u64) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-fn device_of(pair: u64) -> DLDevice {
-    DLDevice { device_type: pair as i32, device_id: (pair >> 32) as i32 }
-}
-
 /// All members of a tensor, each read once, even while another thread writes them.
 ///
 /// # Safety
 /// `tensor` is aligned and points to a readable struct.
+#[inline(always)]
 pub unsafe fn members(tensor: *const DLTensor) -> DLTensor {
-    // SAFETY: `tensor` is aligned and readable; both pairs have four bytes each.
+    // SAFETY: `ndim` and `dtype` are neighbours in an aligned, readable struct; the word is theirs.
+    unsafe { members_beside(tensor, Rank(pair((&raw const (*tensor).ndim).cast()))) }
+}
+
+/// As [`members`], where `ndim` and `dtype` have been read.
+///
+/// # Safety
+/// As [`members`].
+#[inline(always)]
+unsafe fn members_beside(tensor: *const DLTensor, rank: Rank) -> DLTensor {
+    // SAFETY: members of an aligned, readable struct; the two of a device are neighbours.
     unsafe {
-        let rank = Rank(pair((&raw const (*tensor).ndim).cast()));
+        let device = pair((&raw const (*tensor).device).cast());
         DLTensor {
             data: (&raw const (*tensor).data).read_volatile(),
-            device: device_of(pair((&raw const (*tensor).device).cast())),
+            device: DLDevice { device_type: device as i32, device_id: (device >> 32) as i32 },
             ndim: rank.0 as i32,
             dtype: rank.dtype(),
             shape: (&raw const (*tensor).shape).read_volatile(),
@@ -93,20 +111,10 @@ pub unsafe fn members(tensor: *const DLTensor) -> DLTensor {
 }
 
 impl Plain {
-    /// Whether it is a common one.
+    /// What it is, if it is a common one.
     ///
     /// # Safety
     /// As [`Snapshot::read`](crate::validate::Snapshot::read).
-    #[inline(always)]
-    pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
-        // SAFETY: an aligned, readable struct; arrays that are not NULL hold `ndim` values.
-        unsafe { Plain::of(tensor, flags) }.is_some()
-    }
-
-    /// As [`Plain::is`]: then what it is.
-    ///
-    /// # Safety
-    /// As [`Plain::is`].
     #[inline(always)]
     pub unsafe fn of(tensor: *const DLTensor, flags: u64) -> Option<Plain> {
         // SAFETY: an aligned, readable struct; arrays that are not NULL hold `ndim` values.
@@ -133,19 +141,16 @@ impl Plain {
     /// As [`Snapshot::read`](crate::validate::Snapshot::read); `rank` is the tensor's.
     #[inline(always)]
     pub unsafe fn head(tensor: *const DLTensor, rank: Rank, flags: u64) -> Option<Plain> {
-        // SAFETY: members of an aligned, readable struct, each read once.
-        let (device, data, shape, strides, byte_offset) = unsafe {
-            (
-                pair((&raw const (*tensor).device).cast()),
-                (&raw const (*tensor).data).read_volatile(),
-                (&raw const (*tensor).shape).read_volatile(),
-                (&raw const (*tensor).strides).read_volatile(),
-                (&raw const (*tensor).byte_offset).read_volatile(),
-            )
-        };
-        let (dtype, nbytes) = (rank.dtype(), dtype::lane_bytes(rank.dtype()));
-        let device = device_of(device);
-        if nbytes == 0 {
+        // SAFETY: an aligned, readable struct.
+        Plain::among(&unsafe { members_beside(tensor, rank) }, flags)
+    }
+
+    /// What a struct with these members is, as far as they tell.
+    #[inline(always)]
+    pub fn among(members: &DLTensor, flags: u64) -> Option<Plain> {
+        let &DLTensor { data, device, ndim, dtype, shape, strides, byte_offset } = members;
+        let nbytes = dtype::lane_bytes(dtype);
+        if (ndim as u32).wrapping_sub(1) >= layout::Sums::NDIM_MAX || nbytes == 0 {
             return None;
         }
         if !device_type::plain(device) {
@@ -155,7 +160,7 @@ impl Plain {
             return None;
         }
         let aligned = (shape.addr() | strides.addr()).is_multiple_of(align_of::<i64>());
-        let ndim = rank.ndim();
+        let ndim = ndim as usize;
         aligned.then_some(Plain { data, byte_offset, device, dtype, ndim, nbytes, shape, strides })
     }
 
