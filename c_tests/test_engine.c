@@ -393,6 +393,7 @@ static const struct named {
     {"4 bits, rows", kDLFloat4_e2m1fn, 4, 1, 2, {300, 2003}, {0, 1}, 0, 0, 5},
     {"dense, non-temporal", INT, 32, 1, 1, {5600000}, {0}, 0, 0, 0},
     {"4 bits, rows of odd length", INT, 4, 1, 2, {5900, 5901}, {0, 1}, 0, 0, 3},
+    {"4 bits, large, transposed", INT, 4, 1, 2, {5900, 5900}, TURNED, 0, 0, 0},
     {"4 bits, backwards", kDLFloat4_e2m1fn, 4, 1, 2, {30, 2003}, {0, 1}, 2, 0, 0},
 };
 
