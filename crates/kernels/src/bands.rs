@@ -5,9 +5,10 @@
 //! beside them.
 use core::ptr::{null, null_mut};
 
+use crate::leave::Leave;
 use crate::side::{List, Side};
 use crate::space::{BAND, STRIP};
-use crate::tile::{Block, Leave, Permutations, Soon, odd_columns};
+use crate::tile::{Block, Permutations, Soon, odd_columns};
 use crate::transpose::{GROUP, How, Listed, Matrix, Part, Transpose, steps};
 use crate::vector::LINE;
 

@@ -93,7 +93,7 @@ macro_rules! wrappers {
             use super::*;
             use crate::space::Space;
             use crate::vector::LINE;
-            use crate::{bits, rows, shuffle, tile, transpose};
+            use crate::{bits, leave, rows, shuffle, tile, transpose};
 
             /// The micro-kernels of transposes.
             const MICRO_KERNELS: tile::MicroKernels = tile::MicroKernels {
@@ -123,10 +123,10 @@ macro_rules! wrappers {
             }
 
             $(#[$features])?
-            unsafe fn leave(leave: &tile::Leave) {
+            unsafe fn leave(rows: &leave::Leave) {
                 // SAFETY: the rows are in the stage and their destinations writable; the processor
                 // has the level's instructions.
-                unsafe { tile::leave::<$wide>(leave) }
+                unsafe { leave::leave::<$wide>(rows) }
             }
 
             $(#[$features])?

@@ -8,6 +8,7 @@
 //! neon      AArch64 vectors
 //! transpose the macro-kernels of transposes; bands: with staging and prefetches
 //! tile      their micro-kernels: tiles in registers
+//! leave     whole lines from the stage to the destination
 //! side      addresses of rows and columns
 //! space     stack buffers of transposes
 //! shuffle   executes programs of windows and permutations per destination cache line
@@ -33,6 +34,7 @@ extern crate std;
 mod bands;
 mod bits;
 mod items;
+mod leave;
 mod level;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
 mod neon;
