@@ -223,18 +223,6 @@ pub struct Plugged(pub dlrs_backend);
 // SAFETY: a registered table says that its functions may be called on any thread.
 unsafe impl Sync for Plugged {}
 
-/// Static text of C, as far as it is UTF-8.
-///
-/// # Safety
-/// `text` is NULL or a static text that ends with NUL.
-unsafe fn words(text: *const c_char) -> &'static str {
-    if text.is_null() {
-        return "";
-    }
-    // SAFETY: `text` is not NULL, so it is static and ends with NUL.
-    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
-}
-
 /// Calls a function of the table with the context first and the fault last, and reads the result.
 macro_rules! ask {
     ($table:expr, $slot:ident, $lack:ident $(, $argument:expr)*) => {{
@@ -286,11 +274,12 @@ fn place(side: &Side, first: *const u8) -> (*mut c_void, u64) {
 
 impl Backend for Plugged {
     fn name(&self) -> &'static str {
-        // SAFETY: the name in a `dlrs_backend` is NULL or static text that ends with NUL.
-        match unsafe { words(self.0.name) } {
-            "" => "registered",
-            name => name,
+        if self.0.name.is_null() {
+            return "registered";
         }
+        // SAFETY: a name in a `dlrs_backend` that is not NULL is static text that ends with NUL.
+        let name = unsafe { CStr::from_ptr(self.0.name) }.to_str().unwrap_or("");
+        if name.is_empty() { "registered" } else { name }
     }
 
     fn device_count(&self, device_type: i32) -> Result<i32> {

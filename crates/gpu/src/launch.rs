@@ -1,6 +1,6 @@
 //! Kernels: each family's module is loaded once per device, into its primary context.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering::*;
 
@@ -91,16 +91,14 @@ impl Driver {
                 return unsupported(Lack::COPIES);
             }
         }
-        let [low, high] = ends.map(|end| self.piece(first.wrapping_offset(end)));
-        if low == high { Ok(seen) } else { unsupported(Lack::COPIES) }
-    }
-
-    /// Where the allocation or registration starts, if the driver tells it.
-    fn piece(&self, data: *const u8) -> Option<*const c_void> {
-        match self.vendor() {
-            Vendor::Cuda => cuda::range_start(self, data.cast()),
-            Vendor::Rocm => None,
+        if self.vendor() == Vendor::Cuda {
+            let start = |end| cuda::range_start(self, first.wrapping_offset(end).cast());
+            let [low, high] = ends.map(start);
+            if low != high {
+                return unsupported(Lack::COPIES);
+            }
         }
+        Ok(seen)
     }
 
     /// The address by which kernels access the memory at an address of the host or owner.
