@@ -400,9 +400,9 @@ def test_what_buffers_and_numpy_lack():
 # --- Leaks, pending exceptions -----------------------------------------------------------------
 
 class Mallinfo(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in (
-        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
-        "fordblks", "keepcost")]
+    _fields_ = [("ordinary", ctypes.c_size_t * 4), ("hblkhd", ctypes.c_size_t),
+                ("fast", ctypes.c_size_t * 2), ("uordblks", ctypes.c_size_t),
+                ("free", ctypes.c_size_t * 2)]
 
 
 def allocated():
