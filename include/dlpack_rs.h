@@ -643,7 +643,7 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
  * Source:    "Producer" rules of dlpack.h.
  *
  * Safety:
- * the memory stays valid until `free_fn` is called.
+ * The memory stays valid until `free_fn` is called.
  */
 DLRS_API
 dlrs_status dlrs_tensor_wrap(const DLTensor *tensor,
@@ -805,7 +805,7 @@ dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
  * Source:    dlpack.h: the deleter may be called on any major version.
  *
  * Safety:
- * a second release of the same reference cannot be detected.
+ * A second release of the same reference cannot be detected.
  */
 DLRS_API
 void dlrs_release(DLManagedTensorVersioned *tensor);
@@ -816,7 +816,7 @@ void dlrs_release(DLManagedTensorVersioned *tensor);
  * Source:    dlpack.h. All else as dlrs_release.
  *
  * Safety:
- * a second release of the same reference cannot be detected.
+ * A second release of the same reference cannot be detected.
  */
 DLRS_API void dlrs_release_legacy(DLManagedTensor *tensor);
 
@@ -1811,7 +1811,7 @@ struct dlrs_backend {
  * Threads:   any; as its functions. A concurrent call uses either backend.
  *
  * Safety:
- * the functions of the backend do what dlrs_backend documents.
+ * The functions of the backend do what dlrs_backend documents.
  */
 DLRS_API
 dlrs_status dlrs_backend_set(int32_t device_type,
@@ -1971,7 +1971,7 @@ dlrs_status dlrs_mem_register_host(int32_t device_type,
  * Source:    cuMemHostUnregister, hipHostUnregister.
  *
  * Safety:
- * no device uses the memory any more.
+ * No device uses the memory any more.
  */
 DLRS_API
 dlrs_status dlrs_mem_unregister_host(int32_t device_type,
@@ -2038,7 +2038,7 @@ dlrs_status dlrs_stream_sync(DLDevice device,
  * Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
  *
  * Safety:
- * both are NULL or live streams of the device.
+ * Both are NULL or live streams of the device.
  */
 DLRS_API
 dlrs_status dlrs_stream_wait(DLDevice device,
@@ -2361,7 +2361,7 @@ struct dlrs_copy_options {
  *            fails the copy is slower.
  *
  * Safety:
- * no other thread writes the elements of src or accesses those of dst meanwhile.
+ * No other thread writes the elements of src or accesses those of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
@@ -2403,7 +2403,7 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * Threads:   any. The text is not a stable format: it may change with every version.
  *
  * Safety:
- * elements are not accessed.
+ * Elements are not accessed.
  */
 DLRS_API
 dlrs_status dlrs_copy_explain(const DLTensor *src,
@@ -2434,7 +2434,7 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Source:    python_spec: IS_COPIED on every copy.
  *
  * Safety:
- * no other thread writes the elements of src meanwhile.
+ * No other thread writes the elements of src meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
@@ -2691,7 +2691,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  *            with a NaN in either part are equal then.
  *
  * Safety:
- * no other thread writes the elements meanwhile.
+ * No other thread writes the elements meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
@@ -3134,7 +3134,7 @@ struct dlrs_py_request {
  * Source:    the array API standard's `__dlpack__`.
  *
  * Safety:
- * the request's objects are NULL or live.
+ * The request's objects are NULL or live.
  */
 DLRS_API
 dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
@@ -3309,7 +3309,7 @@ dlrs_status dlrs_py_export_desc(const DLTensor *tensor,
  *            method is called with, and kwnames is NULL or a tuple of names.
  *
  * Safety:
- * the arguments are those that Python has passed.
+ * The arguments are those that Python has passed.
  */
 DLRS_API
 dlrs_status dlrs_py_request_parse(void *const *args,

@@ -30,7 +30,7 @@ unsafe impl arg::Sized32 for dlrs_backend {}
 /// Threads:   any; as its functions. A concurrent call uses either backend.
 ///
 /// # Safety
-/// the functions of the backend do what dlrs_backend documents.
+/// The functions of the backend do what dlrs_backend documents.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_backend_set(
     device_type: i32,

@@ -60,7 +60,7 @@ unsafe fn ask<T: Copy>(
 ///            with a NaN in either part are equal then.
 ///
 /// # Safety
-/// no other thread writes the elements meanwhile.
+/// No other thread writes the elements meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_equal(
     a: *const DLManagedTensorVersioned,

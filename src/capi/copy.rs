@@ -44,7 +44,7 @@ use crate::validate::Snapshot;
 ///            fails the copy is slower.
 ///
 /// # Safety
-/// no other thread writes the elements of src or accesses those of dst meanwhile.
+/// No other thread writes the elements of src or accesses those of dst meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy(
     src: *const DLManagedTensorVersioned,
@@ -121,7 +121,7 @@ fn described(src: (Live<DLTensor>, u64), dst: (Live<DLTensor>, u64)) -> [Describ
 /// Threads:   any. The text is not a stable format: it may change with every version.
 ///
 /// # Safety
-/// elements are not accessed.
+/// Elements are not accessed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy_explain(
     src: *const DLTensor,
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 /// Source:    python_spec: IS_COPIED on every copy.
 ///
 /// # Safety
-/// no other thread writes the elements of src meanwhile.
+/// No other thread writes the elements of src meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_clone(
     src: *const DLManagedTensorVersioned,

@@ -238,7 +238,7 @@ pub unsafe extern "C" fn dlrs_mem_register_host(
 /// Source:    cuMemHostUnregister, hipHostUnregister.
 ///
 /// # Safety
-/// no device uses the memory any more.
+/// No device uses the memory any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_mem_unregister_host(
     device_type: i32,

@@ -209,7 +209,7 @@ pub(super) unsafe fn asked(
 /// Source:    the array API standard's `__dlpack__`.
 ///
 /// # Safety
-/// the request's objects are NULL or live.
+/// The request's objects are NULL or live.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_export(
     tensor: *mut DLManagedTensorVersioned,

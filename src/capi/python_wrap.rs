@@ -106,7 +106,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
 ///            method is called with, and kwnames is NULL or a tuple of names.
 ///
 /// # Safety
-/// the arguments are those that Python has passed.
+/// The arguments are those that Python has passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_request_parse(
     args: *const *mut c_void,

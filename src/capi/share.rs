@@ -17,7 +17,7 @@ use crate::tensor::{block, share};
 /// Source:    dlpack.h: the deleter may be called on any major version.
 ///
 /// # Safety
-/// a second release of the same reference cannot be detected.
+/// A second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 /// Source:    dlpack.h. All else as dlrs_release.
 ///
 /// # Safety
-/// a second release of the same reference cannot be detected.
+/// A second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
     if let Some(tensor) = NonNull::new(tensor) {

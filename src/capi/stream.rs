@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
 /// Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
 ///
 /// # Safety
-/// both are NULL or live streams of the device.
+/// Both are NULL or live streams of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_stream_wait(
     device: DLDevice,

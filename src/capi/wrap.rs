@@ -29,7 +29,7 @@ const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 /// Source:    "Producer" rules of dlpack.h.
 ///
 /// # Safety
-/// the memory stays valid until `free_fn` is called.
+/// The memory stays valid until `free_fn` is called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_wrap(
     tensor: *const DLTensor,

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use headers::scan::{self, Kind};
+use cbindgen::ItemType;
+use headers::scan;
 use headers::{committed, read, root};
 use support::{run, tool};
 
@@ -66,7 +67,7 @@ fn the_sources_export_what_is_listed() {
             continue;
         }
         let source = scan::source(&entry.path()).unwrap_or_else(|message| panic!("{message}"));
-        let functions = source.items.into_iter().filter(|item| item.kind == Kind::Function);
+        let functions = source.items.into_iter().filter(|item| item.kind == ItemType::Functions);
         found.extend(functions.map(|item| item.name));
     }
     same("src/capi", &found);

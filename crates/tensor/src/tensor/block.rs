@@ -7,7 +7,7 @@
 //! million wrappers needs no stack. No lock is held while a caller's callback runs.
 
 mod create;
-mod head;
+pub mod head;
 mod release;
 
 pub use create::*;
