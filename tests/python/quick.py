@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Who owns what in Python, and which elements a view has, in a second and with Python alone: a part
-of `make check`. test_*.py beside it say more. The last line is `N passed, N failed`."""
+"""Who owns what in Python, which elements a view has, and pointers that C may not be given, in a
+second and with Python alone: a part of `make check`. test_*.py beside it say more. The last line is
+`N passed, N failed`."""
 
 import array
 import copy
@@ -18,6 +19,7 @@ os.environ.setdefault("DLPACK_RS_LIBRARY", str(ROOT / "target/lib/libdlpack_rs.s
 sys.path.insert(0, str(ROOT / "python"))
 import dlpack_rs as dl  # noqa: E402
 from dlpack_rs import abi  # noqa: E402
+import pointers  # noqa: E402
 
 is_named = ctypes.pythonapi.PyCapsule_IsValid
 is_named.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -176,6 +178,13 @@ def values_become_what_the_type_can_hold():
     nan = dl.full((1,), float("nan"), "float64")
     assert not nan.equal(nan) and nan.equal(nan, equal_nan=True)
     assert str(dl.zeros((1,))).startswith("Tensor(shape=(1,),")
+
+
+def null_and_misaligned_pointers_are_refused_before_all_else():
+    functions = list(pointers.functions())
+    assert len(functions) > 90
+    for function in functions:
+        pointers.check(*function)
 
 
 def main():
