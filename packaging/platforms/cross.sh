@@ -54,6 +54,7 @@ program() { # program RUNNER SOURCE
   case ${name%.*} in
     lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
     # Fewer rounds and smaller layouts where every instruction is emulated.
+    test_pool) "$1" "$exe" 10 "$1" ;;
     threads) "$1" "$exe" 50 ;;
     test_elements) "$1" "$exe" 200 ;;
     # Elsewhere the portable kernels are used, which c_tests/levels runs at full length: only the

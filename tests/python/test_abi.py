@@ -253,7 +253,8 @@ def test_wrap_accepts_addresses_buffers_and_dlpack_objects():
     (ValueError, "on another", {"device": "cuda:0"}),
     (TypeError, "wrap: device", {"device": (1, 0)}),
     *((ValueError, "wrap: device", {"device": text}) for text in (
-        "gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:1:2", "CUDA", "", ":0"))])
+        "gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:1:2", "CUDA", "", ":0", "cuda:\u0661",
+        "cuda:\u00b2"))])
 def test_wrap_refuses(kind, words, changes):
     calls = []
     with pytest.raises(kind, match=words):

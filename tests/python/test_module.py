@@ -252,6 +252,12 @@ def test_dlpack():
         for more in ({}, {"copy": True}, {"dl_device": (1, 0)}):
             refuses(TypeError, "max_version", t.__dlpack__, max_version=version, **more)
     assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
+    fresh = t.copy()
+    assert np.from_dlpack(fresh, copy=True).ctypes.data != fresh.data_ptr
+    refuses((BufferError, ValueError), ".", fresh.__dlpack__, dl_device=(7, 0), copy=False)
+    assert fresh.is_copied  # nothing shares its memory
+    shared = np.from_dlpack(fresh)
+    assert shared.ctypes.data == fresh.data_ptr and not fresh.is_copied
 
 
 # --- Views ------------------------------------------------------------------------------------

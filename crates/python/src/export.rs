@@ -1,6 +1,7 @@
 //! `__dlpack__`: the request of a consumer, and the capsule for it.
 
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::ptr::null_mut;
 
 use super::constants::{self, Constant};
@@ -134,12 +135,18 @@ pub fn read(python: Python, keywords: &Keywords) -> Result<Request> {
 /// # Safety
 /// `tensor` is live; the capsule has its own reference.
 pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Result<Owned> {
-    // SAFETY: `tensor` is live, and the new reference ours.
-    let kept = unsafe {
+    // SAFETY: `tensor` is live; the caller's reference is never released here, and `served` is one
+    // of its own.
+    unsafe {
         share::own(tensor)?;
-        Reference::new(python, share::retain(tensor)?)
-    };
-    hand_out(kept, request)
+        // One more reference would take IS_COPIED from a tensor of which a copy is handed out.
+        let lent = ManuallyDrop::new(Reference::new(python, tensor));
+        let served = match serves(&lent, request)? {
+            true => Reference::new(python, share::retain(tensor)?),
+            false => copied(&lent, request)?,
+        };
+        present(served, request.major)
+    }
 }
 
 /// The capsule for a request of memory that `object` owns.
@@ -158,12 +165,6 @@ pub unsafe fn export_kept(
     let kept = unsafe {
         Reference::new(python, Block::versioned(wrap::around(python, tensor, flags, object)?))
     };
-    hand_out(kept, request)
-}
-
-/// Puts a tensor of ours, or a copy, into the capsule that the consumer understands.
-#[inline(always)]
-fn hand_out(kept: Reference, request: &Request) -> Result<Owned> {
     let served = if serves(&kept, request)? { kept } else { copied(&kept, request)? };
     present(served, request.major)
 }

@@ -37,6 +37,8 @@ mod ticket;
 pub mod words;
 pub mod wrap;
 
+#[cfg(feature = "module")]
+pub use module_symbols::Comparison;
 pub use object::{
     Object, Owned, detached, is, is_a, kinds, numbers, pointer, raised, required, text, text_of,
     tuple, tuple_of,

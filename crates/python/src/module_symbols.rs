@@ -11,6 +11,16 @@ use crate::object::{Object, Owned};
 use crate::platform::Library;
 use crate::symbols::{PyObject, Python, fill, symbols};
 
+/// `op` of `PyObject_RichCompare`, which looks it up in a table, unchecked.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Comparison {
+    /// `Py_LT`
+    Less = 0,
+    /// `Py_GT`
+    Greater = 4,
+}
+
 symbols! {
     functions {
         fn PyModuleDef_Init(definition: *mut c_void) -> *mut PyObject;
@@ -36,7 +46,6 @@ symbols! {
         fn PyBytes_AsString(bytes: *mut PyObject) -> *mut c_char;
     }
     checked {
-
         fn PyIndex_Check(object: Object) -> bool;
         fn PyNumber_AsSsize_t(object: Object, overflow: Object) -> isize;
         fn PyNumber_Long(object: Object) -> Owned;
@@ -47,7 +56,7 @@ symbols! {
         fn PyComplex_RealAsDouble(object: Object) -> f64;
         fn PyComplex_ImagAsDouble(object: Object) -> f64;
         fn PyObject_Format(object: Object, spec: Object) -> Owned;
-        fn PyObject_RichCompareBool(a: Object, b: Object, order: c_int) -> bool;
+        fn PyObject_RichCompareBool(a: Object, b: Object, order: Comparison) -> bool;
         fn PySeqIter_New(sequence: Object) -> Owned;
         fn PyMemoryView_FromObject(object: Object) -> Owned;
     }

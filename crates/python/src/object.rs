@@ -6,7 +6,7 @@ use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
 use super::symbols::{PyObject, Python, header_nbytes};
-use crate::error::{Error, Result, Status::DLRS_CALLBACK};
+use crate::error::{Error, Result, Status::*};
 
 /// A live object, borrowed, as C has it. The thread is attached to its interpreter.
 #[repr(transparent)]
@@ -38,7 +38,7 @@ impl<'a> Object<'a> {
         self.0.as_ptr()
     }
 
-    /// Its type, borrowed.
+    /// Its type, borrowed: live until Python code runs, which may give the object another.
     #[inline]
     pub fn type_of(self) -> Object<'a> {
         // SAFETY: the type stands at the end of the header: `Python::get` has seen that it does.
@@ -127,7 +127,7 @@ pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
 
 /// Whether the exception that is set is of a kind.
 pub fn is(python: Python, kind: fn(Python) -> Object<'static>) -> bool {
-    // SAFETY: attached, and an exception is set.
+    // SAFETY: attached; where no exception is set none matches.
     unsafe { python.PyErr_ExceptionMatches(kind(python)) != 0 }
 }
 
@@ -193,7 +193,7 @@ pub mod kinds {
 /// Whether an object is of some [`kinds`], as `PyTuple_Check` tells: much faster than `isinstance`.
 #[inline]
 pub fn is_a(python: Python, object: Object, kinds: c_ulong) -> bool {
-    // SAFETY: a type is live as long as its object.
+    // SAFETY: the type is live: no Python code runs that could give the object another.
     unsafe { python.PyType_GetFlags(object.type_of()) & kinds != 0 }
 }
 
@@ -402,6 +402,9 @@ impl Python {
 
     /// What a method of the first of some objects returns, given the others.
     pub fn call(self, method: Object, args: &[Object]) -> Result<Owned> {
+        if args.is_empty() {
+            return Err(Error::new(DLRS_INTERNAL).detail("a method is called of no object"));
+        }
         // SAFETY: live objects, all by position; the first is the one whose method it is.
         unsafe { required(self.PyObject_VectorcallMethod(method, args.as_ptr(), args.len(), None)) }
     }

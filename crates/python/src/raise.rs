@@ -155,10 +155,12 @@ pub fn class_of(python: Python, status: i32) -> Object<'static> {
 
 /// A built-in exception by its name; `None` if there is none. No exception is set.
 pub fn class_named(python: Python, name: &CStr) -> Option<Owned> {
-    // SAFETY: attached; the dictionary is borrowed, and the text ends with NUL.
+    // SAFETY: attached; the dictionary is borrowed, and NULL when the interpreter has cleared it;
+    // the text ends with NUL.
     let found = unsafe {
-        let builtins = Object::new(python.PyEval_GetBuiltins());
-        Owned::new(python.PyMapping_GetItemString(builtins, name.as_ptr()))
+        Object::optional(python.PyEval_GetBuiltins()).and_then(|builtins| {
+            Owned::new(python.PyMapping_GetItemString(builtins, name.as_ptr()))
+        })
     };
     let class = python.PyExc_BaseException();
     let is = |found: &Owned| python.PyObject_IsSubclass(found.object(), class).is_ok_and(|is| is);

@@ -16,9 +16,12 @@ pub fn given<'a>(python: Python, object: Option<Object<'a>>) -> Option<Object<'a
     object.filter(|&object| object != python._Py_NoneStruct())
 }
 
-/// Whether a text is some word.
+/// Whether an object is a text, and some word.
 pub fn is_word(python: Python, text: Object, word: &CStr) -> bool {
-    // SAFETY: a live object; it sets no exception, and the word ends with NUL.
+    if !is_a(python, text, kinds::TEXT) {
+        return false;
+    }
+    // SAFETY: a text; it sets no exception, and the word ends with NUL.
     unsafe { python.PyUnicode_CompareWithASCIIString(text, word.as_ptr()) == 0 }
 }
 

@@ -170,8 +170,8 @@ def _dtype(dtype: str | DLDataType) -> DLDataType:
 def _device(device: str | DLDevice) -> DLDevice:
     if isinstance(device, DLDevice):
         return device
-    kind, colon, ordinal = _text("device", device).decode().partition(":")
-    codes = [code for code, name in DEVICES.items() if name == kind]
+    kind, colon, ordinal = _text("device", device).partition(b":")  # digits are ASCII's only
+    codes = [code for code, name in DEVICES.items() if name.encode() == kind]
     if codes and ordinal.isdigit() == bool(colon):
         return DLDevice(codes[0], int(ordinal or 0))
     raise ValueError(f"wrap: device: {device!r} is none of DLPack's; write it as cpu or cuda:1")

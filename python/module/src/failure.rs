@@ -148,7 +148,7 @@ pub fn wrong(python: Python, name: &'static str, what: impl fmt::Display) -> Err
 slot!(
     /// `tp_new`: there is no tensor without memory.
     refuse_new, "Tensor",
-    |this, _arguments: Object, _keywords: Option<Object>| -> Owned {
+    |this, _arguments: Option<Object>, _keywords: Option<Object>| -> Owned {
         const USE: &str =
             "cannot be called: use from_dlpack(), asarray(), zeros(), full() or empty()";
         Err(wrong(this.python, "Tensor", USE))

@@ -4,8 +4,6 @@
 //! anything else is taken in as by `asarray`, broadcast as NumPy does, and copied, or converted as
 //! by `astype`.
 
-use core::ffi::c_int;
-
 use super::arguments::{self, Call, Number, method};
 use super::failure::{none, refused};
 use super::numpy::{call_method, call_numpy};
@@ -22,6 +20,7 @@ use crate::layout::{MAX_NDIM, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 use crate::{compare, dtype};
+use dlpack_python::Comparison::{Greater, Less};
 use dlpack_python::constants::{self, Constant};
 use dlpack_python::kinds::{LIST, TEXT, TUPLE};
 use dlpack_python::{
@@ -109,8 +108,6 @@ fn scalar(python: Python, value: Object, target: Target) -> Result<Scalar> {
 /// that gives what rounding the integer would.
 fn to_odd(python: Python, value: Object, nearest: f64, into: DLDataType) -> Result<f64> {
     const EXACT: f64 = (1u64 << 53) as f64; // every integer up to it is a double
-    const LESS: c_int = 0; // Py_LT
-    const GREATER: c_int = 4; // Py_GT
     let widest = u16::from(into.bits) >= if dtype::is_complex(into.code) { 128 } else { 64 };
     let bits = nearest.to_bits();
     if nearest.abs() <= EXACT || widest || bits & 1 == 1 || !python.PyIndex_Check(value)? {
@@ -118,7 +115,7 @@ fn to_odd(python: Python, value: Object, nearest: f64, into: DLDataType) -> Resu
     }
     let (whole, double) = (python.PyNumber_Index(value)?, python.PyFloat_FromDouble(nearest)?);
     let is = |order| python.PyObject_RichCompareBool(whole.object(), double.object(), order);
-    let (outwards, inwards) = if nearest > 0.0 { (GREATER, LESS) } else { (LESS, GREATER) };
+    let (outwards, inwards) = if nearest > 0.0 { (Greater, Less) } else { (Less, Greater) };
     let beside = if is(outwards)? {
         bits + 1
     } else if is(inwards)? {
