@@ -17,15 +17,15 @@
 
 static long passed, failed;
 
-static void check(int ok, int line, const char *what) {
+static void check(int ok, const char *file, int line, const char *what) {
   if (ok) {
     ++passed;
   } else {
     ++failed;
-    printf("lifecycle.c:%d: failed: %s\n", line, what);
+    printf("%s:%d: failed: %s\n", file, line, what);
   }
 }
-#define CHECK(x) check((x) ? 1 : 0, __LINE__, #x)
+#define CHECK(x) check((x) ? 1 : 0, __FILE__, __LINE__, #x)
 
 /* The functions of one loaded copy. */
 typedef struct library {

@@ -45,7 +45,7 @@ static int32_t enter(dlrs_fault *fault) {
   if (!wrong(FAILS) && !wrong(NO_STATUS)) return DLRS_OK;
   fault->driver_code = 77;
   fault->detail = "the stand-in fails as told";
-  return fake.way == FAILS ? fake.status : 12345;
+  return fake.way == FAILS ? fake.status : fake.fail_at % 2 ? 12345 : -1;
 }
 
 static int32_t fake_count(void *context, int32_t type, int32_t *out, dlrs_fault *fault) {

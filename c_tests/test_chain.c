@@ -49,6 +49,24 @@ static void from_inside(void) {
   }
 }
 
+/* Of equal callbacks that which was attached last is detached, of whichever order. */
+static void twice(void) {
+  static char a[] = "a";
+  float values[4] = {0, 0, 0, 0};
+  int64_t shape[1] = {4};
+  DLTensor memory = t_describe(values, F32, 1, shape, NULL);
+  int first;
+  for (first = 0; first < 2; ++first) {
+    WORKS(dlrs_tensor_wrap(&memory, 0, tells, (void *)(uintptr_t)"m", &going, ERR));
+    WORKS(dlrs_attach(going, tells, a, first ? DLRS_AFTER_FREE : DLRS_BEFORE_FREE, ERR));
+    WORKS(dlrs_attach(going, tells, a, first ? DLRS_BEFORE_FREE : DLRS_AFTER_FREE, ERR));
+    WORKS(dlrs_detach(going, tells, a, ERR));
+    order[0] = 0;
+    dlrs_release(going);
+    CHECK(strcmp(order, first ? "ma" : "am") == 0);
+  }
+}
+
 /* As in a cache: the next is attached before the last one is detached, and memory is used again. */
 static void in_turn(void) {
   static int ids[2] = {0, 0};
@@ -94,6 +112,7 @@ static void refusals(void) {
 int main(void) {
   refusals();
   from_inside();
+  twice();
   in_turn();
   return t_close();
 }

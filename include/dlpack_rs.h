@@ -119,7 +119,7 @@ extern "C" {
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
  *
- * Headings. Where a comment has no Safety, what Pointers and Threads ask of the caller is all.
+ * Headings. A Safety adds to what the other headings, Pointers and Threads ask of the caller.
  * Source is the text from which a rule comes; without one the rule is this library's own.
  *
  * Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
@@ -428,8 +428,8 @@ DLRS_API const char *dlrs_version_string(void);
 
 /**
  * Sizes and offsets, in bytes, of every struct of dlpack.h: version_size is that of DLPackVersion,
- * tensor_data the offset of data in DLTensor. legacy is DLManagedTensor, versioned
- * DLManagedTensorVersioned.
+ * tensor_align the alignment of DLTensor, tensor_data the offset of data in it. legacy is
+ * DLManagedTensor, versioned DLManagedTensorVersioned, exchange DLPackExchangeAPI.
  */
 struct dlrs_abi_table {
   /** `sizeof(dlrs_abi_table)`. */
@@ -589,7 +589,8 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
  * Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
  *            'K' of the options.
  * Device:    the prototype's.
- * Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
+ * Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new, whose shape, dtype and
+ *            device are the prototype here.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  */
 DLRS_API
@@ -942,7 +943,8 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
  * library; dlrs_import_take boxes others.
  *
  * Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
- * and makes one tensor.
+ * and makes one tensor. What it says of steps is not for the others: their error->dimension is
+ * the dimension at fault.
  *
  * Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
  * with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
@@ -2636,7 +2638,7 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. None is changed.
  * Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
- *            DLRS_BAD_ARG: options. what dlrs_copy reports of a tensor: dst. DLRS_DTYPE_CODE,
+ *            DLRS_BAD_ARG: options. what dlrs_copy reports of src, for dst. DLRS_DTYPE_CODE,
  *            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
  *            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
  *            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,
@@ -2683,7 +2685,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
- *            what dlrs_copy reports of a tensor; first for a, then for b.
+ *            what dlrs_copy reports of src; first for a, then for b.
  *            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
  *            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
@@ -2709,7 +2711,8 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
  *            parts. True and false differ by 1.
- * Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
+ * Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, but for level and
+ *            its source.
  *
  * Safety:
  * As dlrs_equal.
@@ -3052,8 +3055,8 @@ dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
  *            the capsule's name.
  * Ownership: a foreign tensor is boxed, so its deleter may be NULL.
  * Flags:     the legacy struct has none.
- * Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
- *            dlrs_py_capsule_new_take.
+ * Errors:    when it is boxed, what dlrs_validate reports at DLRS_LEVEL_STRUCT; no DLRS_VERSION.
+ *            All else as dlrs_py_capsule_new_take.
  * Source:    python_spec: max_version None requests the legacy struct.
  */
 DLRS_API

@@ -45,8 +45,7 @@ TIME_MOST = 60
 FIRST = ("catalogue", "test_validate", "test_view", "test_names", "test_share")
 # Frames are small in the library that is shipped, not in this one.
 LEFT_OUT = {"test_engine"}
-# Of tests/engine, those that detect most; then all of it. (Its tests of "large" copies take
-# longest.)
+# Of tests/engine, those that detect most; then all of it.
 ENGINE_FIRST = ("random_bytes", "random_bits", "differential", "parallel")
 RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}

@@ -91,6 +91,17 @@ fn dtype_texts_have_their_documented_answers() {
         ("unknown(code=200)", DLRS_PARSE, 17),
         ("float\u{663}\u{662}", DLRS_PARSE, 5),
         ("float32\u{200f}", DLRS_PARSE, 7),
+        // There are no aliases, and one text for each dtype.
+        ("float32x4x2", DLRS_PARSE, 9),
+        ("float32xx4", DLRS_PARSE, 8),
+        ("float32,4", DLRS_PARSE, 7),
+        ("bool8", DLRS_PARSE, 4),
+        ("float8_e4m3FN", DLRS_PARSE, 11),
+        ("float8_e4m3fn8", DLRS_PARSE, 13),
+        ("float4_e2m1fn_x2", DLRS_PARSE, 13),
+        ("e4m3_float8", DLRS_PARSE, 0),
+        ("custom[a]8", DLRS_PARSE, 0),
+        ("handle", DLRS_PARSE, 6),
     ] {
         let found = answer(dtype::parse(text.as_bytes()));
         assert_eq!(found, (status, Some(value)), "{text:.40}");

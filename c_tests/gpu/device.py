@@ -4,7 +4,7 @@
   test       the catalogue's rows, the threads and events recorded for tensors, the same programs as on
              the stand-ins; torch, CuPy and JAX; CUDA: the trace of driver calls that the stand-in repeats
   sanitize   CUDA: the catalogue's rows under compute-sanitizer, those of kernels with all its tools
-  bench ...  benches/gpu.py, which writes benches/results/gpu and docs/benchmarks-gpu.md
+  bench ...  benches/gpu.py, which writes benches/results/gpu
   build      only builds, into target/cuda or target/rocm
   rehearse   test and a short bench on the stand-in, to try this without a GPU
   lease SECONDS [rehearse]   what a card is used for that is lent: steps in the order of risk, all before one

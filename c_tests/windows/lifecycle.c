@@ -7,7 +7,7 @@
 /* A host that only queries gets its memory back. */
 static void reload(const char *path) {
   library lib;
-  uint32_t (*version)(void);
+  uint32_t (*version)(void) = NULL;
   int i;
   for (i = 0; i < 1000; ++i) {
     CHECK(load(path, &lib) && find(&lib, "dlrs_version", &version));
@@ -68,7 +68,7 @@ static void old_python(const char *path) {
   dlrs_error error;
   DLManagedTensorVersioned *out = NULL;
   dlrs_status (*py_import)(void *, const dlrs_py_import_options *, DLManagedTensorVersioned **,
-                           dlrs_error *);
+                           dlrs_error *) = NULL;
   memset(&error, 0, sizeof error);
   error.struct_size = sizeof error;
   CHECK(load(path, &lib) && find(&lib, "dlrs_py_import", &py_import));
@@ -82,7 +82,7 @@ static void driver(const char *path) {
   library lib;
   wchar_t folder[MAX_PATH];
   int32_t count;
-  dlrs_status (*device_count)(int32_t, int32_t *, dlrs_error *);
+  dlrs_status (*device_count)(int32_t, int32_t *, dlrs_error *) = NULL;
   CHECK(load(path, &lib) && find(&lib, "dlrs_device_count", &device_count));
   CHECK(SetCurrentDirectoryA("planted"));
   CHECK(device_count(kDLCUDA, &count, NULL) == DLRS_DRV_MISSING);

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::io::Write;
 use std::panic::catch_unwind;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::random::Random;
 use crate::targets;
@@ -66,13 +66,19 @@ fn random(n: usize) -> Vec<u8> {
     (0..length).map(|_| random.next() as u8 >> if small { random.below(8) } else { 0 }).collect()
 }
 
+static LEVEL: RwLock<()> = RwLock::new(());
+
 fn replay(target: &'static str, seeds: &str, run: fn(&[u8])) {
     const RANDOM: usize = if cfg!(miri) { 20 } else { 20_000 };
     listen();
     assert!(!seeds.is_empty());
     let seeds: Vec<_> = seeds.lines().map(input).collect();
+    // `cast` changes the level of kernels, for all.
+    let alone = target == "cast";
     for number in 1..=seeds.len() + RANDOM {
         NOW.set((target, number));
+        let _alone = alone.then(|| LEVEL.write().unwrap_or_else(PoisonError::into_inner));
+        let _beside = (!alone).then(|| LEVEL.read().unwrap_or_else(PoisonError::into_inner));
         let made = seeds.get(number - 1).cloned().unwrap_or_else(|| random(number - seeds.len()));
         if catch_unwind(|| run(&made)).is_err() {
             panic!("fuzz/seeds/{target}.txt:{number} fails as shown above: {made:02x?}");

@@ -21,8 +21,8 @@ macro_rules! layout_table {
 }
 
 /// Sizes and offsets, in bytes, of every struct of dlpack.h: version_size is that of DLPackVersion,
-/// tensor_data the offset of data in DLTensor. legacy is DLManagedTensor, versioned
-/// DLManagedTensorVersioned.
+/// tensor_align the alignment of DLTensor, tensor_data the offset of data in it. legacy is
+/// DLManagedTensor, versioned DLManagedTensorVersioned, exchange DLPackExchangeAPI.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types, missing_docs)]

@@ -265,7 +265,8 @@ impl<'a> Prototype<'a> {
 /// Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
 ///            'K' of the options.
 /// Device:    the prototype's.
-/// Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new.
+/// Ownership: nothing of the prototype is kept. All else as dlrs_tensor_new, whose shape, dtype and
+///            device are the prototype here.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_tensor_new_like(

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn dlrs_cast(
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY. None is changed.
 /// Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
-///            DLRS_BAD_ARG: options. what dlrs_copy reports of a tensor: dst. DLRS_DTYPE_CODE,
+///            DLRS_BAD_ARG: options. what dlrs_copy reports of src, for dst. DLRS_DTYPE_CODE,
 ///            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: value_dtype.
 ///            DLRS_DTYPE_MISMATCH: its lanes are not dst's. DLRS_READ_ONLY, DLRS_UNSUPPORTED,
 ///            DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst. DLRS_OVERLAP_SRC_DST: value lies in dst,

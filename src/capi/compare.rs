@@ -52,7 +52,7 @@ unsafe fn ask<T: Copy>(
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
-///            what dlrs_copy reports of a tensor; first for a, then for b.
+///            what dlrs_copy reports of src; first for a, then for b.
 ///            DLRS_DTYPE_MISMATCH: convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE: not accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
@@ -96,7 +96,8 @@ pub unsafe extern "C" fn dlrs_equal(
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
 ///            parts. True and false differ by 1.
-/// Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, without level.
+/// Errors:    DLRS_SHAPE_MISMATCH: the two differ. All else as dlrs_equal, but for level and
+///            its source.
 ///
 /// # Safety
 /// As dlrs_equal.

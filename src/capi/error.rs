@@ -251,9 +251,10 @@ unsafe fn report(
     quoted: Option<&[u8]>,
     failure: &Error,
 ) -> dlrs_status {
-    let (status, argument) = (failure.status() as i32, place(function, failure.argument()));
+    let status = failure.status() as i32;
     // SAFETY: error is NULL, misaligned or a live struct.
     let Some(error) = (unsafe { Out::found(error) }) else { return status };
+    let argument = place(function, failure.argument());
     let mut full = dlrs_error {
         status,
         argument,

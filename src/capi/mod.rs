@@ -36,7 +36,7 @@
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.
 //!
-//! Headings. Where a comment has no Safety, what Pointers and Threads ask of the caller is all.
+//! Headings. A Safety adds to what the other headings, Pointers and Threads ask of the caller.
 //! Source is the text from which a rule comes; without one the rule is this library's own.
 //!
 //! Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as

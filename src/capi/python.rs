@@ -76,8 +76,8 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
 ///            the capsule's name.
 /// Ownership: a foreign tensor is boxed, so its deleter may be NULL.
 /// Flags:     the legacy struct has none.
-/// Errors:    what dlrs_validate reports at DLRS_LEVEL_STRUCT. All else as
-///            dlrs_py_capsule_new_take.
+/// Errors:    when it is boxed, what dlrs_validate reports at DLRS_LEVEL_STRUCT; no DLRS_VERSION.
+///            All else as dlrs_py_capsule_new_take.
 /// Source:    python_spec: max_version None requests the legacy struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(

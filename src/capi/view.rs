@@ -9,7 +9,8 @@
 //! library; dlrs_import_take boxes others.
 //!
 //! Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
-//! and makes one tensor.
+//! and makes one tensor. What it says of steps is not for the others: their error->dimension is
+//! the dimension at fault.
 //!
 //! Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
 //! with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the

@@ -719,6 +719,13 @@ def attempt(operation):
 """
 
 REFERENCES = OPERATIONS + """
+class Elsewhere: # where no backend copies: it is asked for its own copy
+    def __dlpack_device__(self): return 14, 0
+    def __dlpack__(self, *, copy=None, **_):
+        data = (1 + bool(copy)) << 40
+        return pyabi.capsule(pyabi.Tensor(pyabi.abi.wrap(data, (4,), "int8", device="oneapi")))
+things += [Elsewhere()]
+operations += [lambda: m.from_dlpack(things[-1], copy=True)]
 operations += [lambda x=x: pyabi.import_(x) for x in things]
 operations += [lambda: pyabi.capsule(pyabi.import_(a)), lambda: pyabi.consume(t.__dlpack__()),
                lambda: pyabi.consume(3), lambda: pyabi.legacy_capsule(pyabi.import_(a)),

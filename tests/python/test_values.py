@@ -84,6 +84,7 @@ SLOTS = {
     "array.array('d', of('f4', 1.5)).tolist()": [1.5],
     "array.array('i', of('i4', 1)).tolist()": [1],
     "math.floor(scalar(2**53 + 1))": 2**53 + 1, "math.ceil(scalar(-(2**53) - 1))": -(2**53) - 1,
+    "format(one, '') == str(one)": True, "format(scalar(3), '')": "3",
 }
 RAISE = {
     ValueError: "bool(of('f4'))  bool(of('f4', 0, 0))  bool(of('f4', 0, 0).view('float32x2'))  "

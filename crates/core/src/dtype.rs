@@ -15,7 +15,8 @@
 //! Case-sensitive, ASCII, no white space, numbers without sign or leading zero. First the whole
 //! text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the numbers must
 //! (`value` is the number, saturated). c_tests/catalogue_p.c and tests/names.rs have the results
-//! for unusual texts.
+//! for unusual texts. There are no aliases: torch's `float4_e2m1fn_x2` is `float4_e2m1fnx2` here,
+//! TVM's `handle` is `handle64`, and neither its old `e4m3_float8` nor `custom[a]8` is a name.
 #![forbid(unsafe_code)]
 
 use crate::abi::DLDataType;

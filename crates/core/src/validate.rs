@@ -1,8 +1,8 @@
 //! The fixed order of checks over a snapshot.
 //!
 //! A foreign struct is read once, into locals, and only the locals are used afterwards: if another
-//! thread modifies the struct, the result is that of one state of each member. Here and
-//! in `plain.rs` alone the members of a foreign tensor are read.
+//! thread modifies the struct, the result is that of one state of each member. Here, in `plain.rs`
+//! and in `header.rs` alone the members of a foreign tensor are read.
 //!
 //! Most tensors are common ones ([`Plain`]), which one walk over the arrays proves to be in order.
 //! Where it does not, what it has read is judged.

@@ -199,8 +199,12 @@ impl Driver {
 
     /// The ordinal of a device of CUDA's.
     fn of_handle(&self, handle: i32) -> Result<i32> {
-        let own = |ordinal: &i32| self.handle(*ordinal).is_ok_and(|its| its == handle);
-        (0..self.count()?).find(own).ok_or(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))
+        for ordinal in 0..self.count()? {
+            if self.handle(ordinal)? == handle {
+                return Ok(ordinal);
+            }
+        }
+        Err(Error::new(DLRS_INTERNAL).detail(NONE_OF_ITS))
     }
 
     fn push(&self, here: &mut Current, context: Ptr) -> Result<()> {

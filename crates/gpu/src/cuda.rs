@@ -111,14 +111,18 @@ fn address(driver: &Driver, which: i32, data: *const c_void) -> Result<Option<Pt
 
 /// The kind and the device of memory; `None`: unknown to the driver.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+    let (mut managed, mut ordinal) = (0u32, 0i32);
     // SAFETY: numbers of 32 bits; IS_MANAGED is a bool or an int.
-    let number = |which| unsafe { attribute(driver, which, data, 0u32) };
-    let Some(kind) = number(MEMORY_TYPE)? else { return Ok(None) };
-    let Some(ordinal) = ordinal(driver, data)? else { return Ok(None) };
-    let managed = number(IS_MANAGED)?;
+    let kind = unsafe {
+        // The driver may not know the memory, but knows all of what it knows.
+        let Some(kind) = attribute(driver, MEMORY_TYPE, data, 0u32)? else { return Ok(None) };
+        driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
+        driver.cu_pointer((&raw mut managed).cast(), IS_MANAGED, data)?;
+        kind
+    };
     // The reported kind of managed memory is host or device, independent of its location.
     let memory = match kind {
-        _ if managed.is_some_and(|managed| managed != 0) => Memory::Managed,
+        _ if managed != 0 => Memory::Managed,
         MEMORY_HOST => Memory::Pinned,
         _ => Memory::Device,
     };

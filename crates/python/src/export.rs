@@ -235,7 +235,8 @@ fn copied(tensor: &Reference, request: &Request) -> Result<Reference> {
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     tensor.read(options.rules(), &mut snapshot)?;
-    // SAFETY: a live tensor, from which the snapshot is read; what is made is ours.
+    // SAFETY: a live tensor, from which the snapshot is read; what is made is ours, by a copy that
+    // calls nothing of Python.
     unsafe {
         let made = match shared {
             true => copy::as_cpu(&snapshot, tensor.tensor(), &options.streams)?,

@@ -290,8 +290,11 @@ pub unsafe fn inside<T>(
 /// Work on more bytes lets other threads run Python meanwhile.
 const LONG_NBYTES: u64 = 1 << 16;
 
-/// Work that calls nothing of Python, on so many bytes.
-pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
+/// Work on so many bytes.
+///
+/// # Safety
+/// `work` calls nothing of Python.
+pub unsafe fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
     if nbytes <= LONG_NBYTES {
         return work();
     }

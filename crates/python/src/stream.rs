@@ -104,11 +104,13 @@ pub unsafe fn after(
     (device, data): (DLDevice, *const c_void),
     consumer: Stream,
 ) -> Result<()> {
-    // SAFETY: the memory is kept, and its block keeps the event of `ready`.
-    let wait = || unsafe { ready.sync() };
     match consumer {
         Stream::NoSync => Ok(()),
-        _ if !has_streams(device.device_type) => detached(python, u64::MAX, wait),
+        // SAFETY: the memory is kept, and its block keeps the event of `ready`; waiting calls
+        // nothing of Python.
+        _ if !has_streams(device.device_type) => unsafe {
+            detached(python, u64::MAX, || ready.sync())
+        },
         Stream::Handle(handle) => {
             let backend = registry::required(device.device_type)?;
             let stream = with_exposed_provenance_mut(handle);

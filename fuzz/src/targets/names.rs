@@ -103,10 +103,10 @@ fn check_read(text: &[u8], name: &str, unknown: String, (tail, usual): (String, 
     assert!(heads.into_iter().any(said), "{text}: {heads:?}, {tail}");
 }
 
-/// As [`check_read`], of a dtype.
+/// As [`check_read`], of a dtype; what is no notation is read as the library's.
 fn check_dtype_read(text: &[u8], dtype: DLDataType, notation: i32) {
     let DLDataType { code, bits, lanes } = dtype;
-    if notation == 0 {
+    if !NOTATIONS.into_iter().any(|known| known as i32 == notation) {
         let (unknown, tail) = (format!("unknown(code={code}){bits}"), format!("x{lanes}"));
         let name = dtype::Name(dtype).to_string();
         return check_read(text, &name, unknown, (tail, lanes == 1));

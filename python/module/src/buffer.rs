@@ -18,7 +18,7 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::validate::{Rules, Snapshot};
 use crate::{copy, device_type, dtype_notation, platform};
-use dlpack_python::{Object, Owned, PyBuffer, PyObject, Python, home};
+use dlpack_python::{Owned, PyBuffer, PyObject, Python, home};
 
 const WRITABLE: c_int = 1;
 const FORMAT: c_int = 4;
@@ -147,8 +147,10 @@ pub unsafe extern "C" fn release(_: *mut PyObject, view: *mut PyBuffer) {
 
 /// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
 /// `Tensor`, which has no buffer itself.
-pub fn lender(python: Python) -> Result<Object<'static>> {
-    home::here(python)?.lender.get(|| lender_type(python))
+pub fn lender(python: Python) -> Result<tensor::Holds<'static>> {
+    let kind = home::here(python)?.lender.get(|| lender_type(python))?;
+    // SAFETY: `lender_type` makes it by `new_type`.
+    Ok(unsafe { tensor::Holds::new(kind) })
 }
 
 fn lender_type(python: Python) -> Result<Owned> {

@@ -12,13 +12,14 @@ use dlpack_tensor::tensor::Versioned;
 
 const OPTIONS: &Options = &Options::DEFAULT;
 
-/// The tensor that `make` makes of the elements of another one.
+/// The tensor that `make` makes of the elements of another one, calling nothing of Python.
 pub fn derived(this: This, make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     this.live().read(OPTIONS.rules(), &mut snapshot)?;
-    let made = detached(this.python, snapshot.nbytes()?, || make(&snapshot))?;
-    // SAFETY: fresh, and ours.
-    this.like(unsafe { Held::new(this.python, made) })
+    let nbytes = snapshot.nbytes()?;
+    // SAFETY: what is made, here and in pickles.rs, is a copy or a cast, fresh and ours; neither
+    // calls anything of Python.
+    this.like(unsafe { Held::new(this.python, detached(this.python, nbytes, || make(&snapshot))?) })
 }
 
 /// A dense copy, on the same device.

@@ -43,9 +43,12 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
     }
     let order = if order == Order::A { Order::C } else { order };
     let from: &Snapshot = snapshot;
-    let clone = detached(python, from.nbytes()?, || copy::clone(from, order, CPU, OPTIONS))?;
-    // SAFETY: a fresh block.
-    let clone = unsafe { Held::new(python, clone) };
+    let nbytes = from.nbytes()?;
+    // SAFETY: a copy calls nothing of Python, and gives a fresh block.
+    let clone = unsafe {
+        let made = detached(python, nbytes, || copy::clone(from, order, CPU, OPTIONS))?;
+        Held::new(python, made)
+    };
     clone.live().read(RULES, snapshot)?;
     Ok(Some(clone))
 }
@@ -56,7 +59,8 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result
 /// They are dense, in host memory, and kept meanwhile.
 unsafe fn bytes_of(python: Python, snapshot: &Snapshot) -> Result<Owned> {
     let nbytes = snapshot.nbytes()?;
-    // SAFETY: attached; `nbytes` are readable at `from`, and writable in fresh bytes of our own.
+    // SAFETY: attached; `nbytes` are readable at `from`, and writable in fresh bytes of our own;
+    // moving them calls nothing of Python.
     unsafe {
         let made = required(python.PyBytes_FromStringAndSize(null(), nbytes as isize))?;
         let memory: *mut u8 = python.PyBytes_AsString(made.as_ptr()).cast();

@@ -70,12 +70,25 @@ pub fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned
     unsafe { required(python.PyType_FromSpec((&raw const spec).cast())) }
 }
 
-/// The type `Tensor`, made already, borrowed.
+/// A type whose objects hold a tensor, borrowed.
+#[derive(Clone, Copy)]
+pub struct Holds<'a>(Object<'a>);
+
+impl<'a> Holds<'a> {
+    /// # Safety
+    /// `kind` was made by [`new_type`].
+    pub unsafe fn new(kind: Object<'a>) -> Holds<'a> {
+        Holds(kind)
+    }
+}
+
+/// The type `Tensor`, made already.
 #[inline]
-pub fn known(python: Python) -> Result<Object<'static>> {
-    home::here(python)?.tensor.get(|| {
+pub fn known(python: Python) -> Result<Holds<'static>> {
+    let kind = home::here(python)?.tensor.get(|| {
         Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending\0Make tensors before."))
-    })
+    })?;
+    Ok(Holds(kind))
 }
 
 /// The `Tensor` that Python calls a function for, and keeps meanwhile.
@@ -107,7 +120,7 @@ impl<'a> This<'a> {
 
     /// A tensor that was made here as an object of the same type.
     pub fn like(self, tensor: Held) -> Result<Owned> {
-        tensor.object(self.object.type_of())
+        tensor.object(Holds(self.object.type_of()))
     }
 }
 
@@ -258,9 +271,9 @@ impl Held {
         self.0.give(take)
     }
 
-    /// The tensor as an object of one of the types that hold tensors.
+    /// The tensor as an object of a type.
     #[inline(never)]
-    pub fn object(self, kind: Object) -> Result<Owned> {
+    pub fn object(self, Holds(kind): Holds) -> Result<Owned> {
         let python = self.0.python;
         let &DLTensor { byte_offset, device, .. } = self.live().description();
         let as_is = byte_offset == 0 || opaque_handle(device.device_type);

@@ -170,15 +170,18 @@ pub unsafe fn store_packed(dense: Live, to: Live, (view, bit): (&View, i128)) ->
     }
     let (from, to): (*mut u8, *mut u8) = (dense.description().data.cast(), tensor.first());
     let mut next = 0i128;
+    let nbytes = layout::packed_nbytes(layout::numel(shape)?, slot)?;
     // A single element is written with Python's lock: its neighbours in the byte are others'.
-    detached(dense.python, layout::packed_nbytes(layout::numel(shape)?, slot)?, || {
-        each(shape, strides, 0, &mut |at| {
-            // SAFETY: the place of an element in the dense tensor, and one inside `to`, whose
-            // memory the host can access.
-            unsafe { move_bits((from, next), (to, bit + at * i128::from(slot)), slot) };
-            next += i128::from(slot);
+    // SAFETY: the place of an element in the dense tensor, and one inside `to`, whose memory the
+    // host can access; nothing of Python is called.
+    unsafe {
+        detached(dense.python, nbytes, || {
+            each(shape, strides, 0, &mut |at| {
+                move_bits((from, next), (to, bit + at * i128::from(slot)), slot);
+                next += i128::from(slot);
+            });
         });
-    });
+    }
     Ok(())
 }
 

@@ -57,9 +57,9 @@ impl Scalar {
         let value = Value { place, dtype: self.dtype, dtype_arg: ARGS[0] };
         let mut snapshot = Snapshot::new();
         dst.read(Rules::COPY, &mut snapshot)?;
-        // SAFETY: live, and a value of our own.
-        let fill = || unsafe { cast::fill(value, dst.tensor(), ARGS, OPTIONS) };
-        detached(dst.python, snapshot.nbytes()?, fill)
+        let nbytes = snapshot.nbytes()?;
+        // SAFETY: live, and a value of our own; nothing of Python is called.
+        unsafe { detached(dst.python, nbytes, || cast::fill(value, dst.tensor(), ARGS, OPTIONS)) }
     }
 }
 
@@ -323,8 +323,8 @@ pub fn write(src: Live, dst: Live, options: &Options) -> Result<()> {
     let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
     let nbytes = pair.dst.nbytes()?;
     if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
-        // SAFETY: both are live.
-        return detached(python, nbytes, || unsafe { cast::cast(&pair, options) });
+        // SAFETY: both are live; nothing of Python is called.
+        return unsafe { detached(python, nbytes, || cast::cast(&pair, options)) };
     }
     pair.check_target()?;
     let Pair { src: from, dst: to, .. } = &pair;
@@ -334,7 +334,8 @@ pub fn write(src: Live, dst: Live, options: &Options) -> Result<()> {
             let flags = to.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
             alloc::new(&Request { flags, ..Request::dense(to.shape(), to.dtype, CPU) })
         }
-        false => detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)),
+        // SAFETY: a copy calls nothing of Python.
+        false => unsafe { detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)) },
     };
     // SAFETY: a fresh block.
     let between = unsafe { Held::new(python, between?) };
@@ -433,7 +434,7 @@ method!(
     }
 );
 
-/// Compares with another tensor.
+/// Compares with another tensor; `compare` calls nothing of Python.
 fn compared(
     this: This,
     call: &Call,
@@ -442,5 +443,7 @@ fn compared(
 ) -> Result<()> {
     let other = array(call, other)?;
     let pair = read([this.live(), other.live()], [Arg::tensor, Arg::other])?;
-    detached(this.python, pair.src.nbytes()?, || compare(&pair))
+    let nbytes = pair.src.nbytes()?;
+    // SAFETY: `equal` and `max_diff` compare elements, and call nothing of Python.
+    unsafe { detached(this.python, nbytes, || compare(&pair)) }
 }

@@ -220,8 +220,8 @@ impl Plain {
         }
     }
 
-    /// One dimension; volatile, as in `read_shape`. By pointer: a third of the instructions of
-    /// iterators.
+    /// One dimension; volatile: exactly one read of each, even while another thread writes. By
+    /// pointer: a third of the instructions of iterators.
     #[inline(always)]
     unsafe fn one(
         &self,

@@ -63,10 +63,11 @@ fn serve_copy(
     let streams = streams_of(wanted, snapshot.device)?;
     let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
     let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
-    // SAFETY: a live tensor, whose reference goes to the result.
-    let made = detached(python, nbytes, || unsafe {
-        import::import_read(tensor.tensor(), &mut snapshot, &import)
-    });
+    // SAFETY: a live tensor, whose reference goes to the result; an import attaches to Python where
+    // it releases what is Python's.
+    let made = unsafe {
+        detached(python, nbytes, || import::import_read(tensor.tensor(), &mut snapshot, &import))
+    };
     match made {
         Ok(made) => {
             tensor.into_tensor();

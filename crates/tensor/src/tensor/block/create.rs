@@ -160,7 +160,7 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
 }
 
 /// All of a block except its DLTensor. `manager_ctx` only must not be NULL: consumers may have
-/// written to it, so only [`of_itself`] reads it.
+/// written to it, so only `of_itself` reads it.
 ///
 /// # Safety
 /// `block` has room for a block.
