@@ -1342,8 +1342,7 @@ dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
  * Shape:     unchanged.
  * Bytes:     the same elements; byte_offset does not change.
  * Flags:     READ_ONLY is set; base loses IS_COPIED.
- * Errors:    all else as dlrs_view_apply.
- * Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
+ * Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h. All else as dlrs_view_apply.
  */
 DLRS_API
 dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
@@ -2676,7 +2675,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Return whether two tensors have the same shape and equal elements.
  *
  * Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
- *            equal. Elements that a stride of 0 repeats in both are compared once.
+ *            equal. Elements that a stride of 0 repeats are compared once.
  * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
  *            of float, complex and bool (any byte but 0 is true) differ from their bits. Of
  *            complex elements, both parts are equal, each for itself. *out becomes 1 or 0.

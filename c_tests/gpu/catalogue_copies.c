@@ -253,7 +253,7 @@ static void d11_no_kernels(void) {
 }
 
 /* After the driver rejects the kernels, loading is tried once per family and device. */
-static void d11_asked_once(void) {
+static void d11_loaded_once(void) {
   static const char *const compiles = "hiprtcCompileProgram";
   for (int device = 0; device < 2; ++device) {
     G.ctl(STANDIN_FAIL_ALWAYS, 1, 209, LOADS);
@@ -277,7 +277,7 @@ static void d11_not_compiled(void) {
 }
 
 /* A failure that may be temporary is not cached. */
-static void d11_asked_again(void) {
+static void d11_loaded_again(void) {
   set_up();
   gpu_turn(&A);
   G.ctl(STANDIN_FAIL, 1, 2, LOADS);
@@ -518,7 +518,7 @@ static void cost(void) {
 
 /* Queries of small copies about the current context: a primary one is recognised by the first; any
  * other is queried once, and its device each time. */
-static void asked(int own, long devices, long primaries) {
+static void queries(int own, long devices, long primaries) {
   dlrs_copy_options options = gpu_options(NULL, NULL, DLRS_COPY_ASYNC);
   set_up();
   gpu_set_current(0, own);
@@ -532,12 +532,12 @@ static void asked(int own, long devices, long primaries) {
   }
 }
 
-static void asked_primary(void) {
-  asked(0, 0, 1);
-  asked(1, 1, 0); /* not the retained one */
+static void queries_of_primary(void) {
+  queries(0, 0, 1);
+  queries(1, 1, 0); /* not the retained one */
 }
 
-static void asked_own(void) { asked(1, 1, 1); }
+static void queries_of_own(void) { queries(1, 1, 1); }
 
 const gpu_row copy_rows[] = {
     {"D11", "all kinds of strides and elements", d11, 0},
@@ -546,16 +546,16 @@ const gpu_row copy_rows[] = {
     {"D11", "large matrices, few channels, many bytes", d11_large, 0},
     {"D11", "whose threads", d11_threads, 0},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels, STANDIN},
-    {"D11", "a driver that refuses the kernels is asked once", d11_asked_once, STANDIN},
+    {"D11", "a driver that refuses the kernels gets them once", d11_loaded_once, STANDIN},
     {"D11", "a program that cannot be compiled", d11_not_compiled, STANDIN | ON_HIP},
-    {"D11", "a driver without memory for the kernels is asked again", d11_asked_again, STANDIN},
+    {"D11", "a driver without memory for the kernels gets them again", d11_loaded_again, STANDIN},
     {"D11", "a family of kernels is loaded once", d11_families, STANDIN},
     {"D11", "kernels on the oldest driver", d11_oldest, STANDIN},
     {"D11", "pitch over the driver's limit", d11_pitch, STANDIN},
     {"D17", "memory of another context", d17_other_context, STANDIN | ON_CUDA},
     {"D18", "driver calls of a small copy", cost, STANDIN},
-    {"D18", "the primary context is recognised", asked_primary, STANDIN | ON_CUDA},
-    {"D18", "a context of the caller's is asked about once", asked_own, STANDIN | ON_CUDA},
+    {"D18", "the primary context is recognised", queries_of_primary, STANDIN | ON_CUDA},
+    {"D18", "a context of the caller's is queried once", queries_of_own, STANDIN | ON_CUDA},
     {"D20", "no pinned memory", d20, STANDIN},
     {"D21", "two devices, one side turned", d21, STANDIN},
     {"D21", "two devices, all kinds of memory and layouts, also if the driver's call is refused", d21_kinds, STANDIN},

@@ -107,7 +107,7 @@ int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_
 /* ---- Rows -----------------------------------------------------------------------------------*/
 
 /* What a row needs; without it the row is left out. */
-enum { ANY_DRIVER = 0, STANDIN = 1, TWO_DEVICES = 2, ON_CUDA = 4, ON_HIP = 8 };
+enum { STANDIN = 1, TWO_DEVICES = 2, ON_CUDA = 4, ON_HIP = 8 };
 typedef struct gpu_row {
   const char *id;
   const char *what;

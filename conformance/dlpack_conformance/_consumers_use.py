@@ -6,7 +6,7 @@ import sys
 import threading
 from math import prod
 
-from ._abi import IS_COPIED, MAX_VERSION, PADDED, capsule_name
+from ._abi import IS_COPIED, MAX_VERSION, PADDED
 from ._consumers import requested, right, wrong
 from ._exports import newest
 from ._model import Failed, Noted, Skipped, check, must, own, said

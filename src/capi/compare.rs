@@ -43,7 +43,7 @@ unsafe fn ask<T: Copy>(
 /// Return whether two tensors have the same shape and equal elements.
 ///
 /// Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
-///            equal. Elements that a stride of 0 repeats in both are compared once.
+///            equal. Elements that a stride of 0 repeats are compared once.
 /// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
 ///            of float, complex and bool (any byte but 0 is true) differ from their bits. Of
 ///            complex elements, both parts are equal, each for itself. *out becomes 1 or 0.

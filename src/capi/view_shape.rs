@@ -160,8 +160,7 @@ pub unsafe extern "C" fn dlrs_view_lanes(
 /// Shape:     unchanged.
 /// Bytes:     the same elements; byte_offset does not change.
 /// Flags:     READ_ONLY is set; base loses IS_COPIED.
-/// Errors:    all else as dlrs_view_apply.
-/// Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
+/// Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h. All else as dlrs_view_apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_view_read_only(
     base: *mut DLManagedTensorVersioned,

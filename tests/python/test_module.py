@@ -255,7 +255,11 @@ def test_dlpack():
     fresh = t.copy()
     assert np.from_dlpack(fresh, copy=True).ctypes.data != fresh.data_ptr
     refuses((BufferError, ValueError), ".", fresh.__dlpack__, dl_device=(7, 0), copy=False)
+    fresh.astype("int8")
     assert fresh.is_copied  # nothing shares its memory
+    lasting = t.read_only().__copy__()
+    refuses(BufferError, "read-only", lasting.__dlpack__)
+    assert lasting.is_copied and lasting.readonly
     shared = np.from_dlpack(fresh)
     assert shared.ctypes.data == fresh.data_ptr and not fresh.is_copied
 

@@ -28,8 +28,8 @@ struct Both {
 }
 
 impl Both {
-    /// For a pair that was checked and has elements. Of dimensions with such strides in the two,
-    /// where 0 repeats elements, these are compared `once`.
+    /// For a pair that was checked and has elements. `once(a, b)`: whether a dimension with these
+    /// two strides, of which 0 repeats elements, is compared at its first index only.
     #[inline(never)]
     fn new(tensors: &Pair, equality: Equality, once: fn(i64, i64) -> bool) -> Result<Both> {
         let Pair { src: a, dst: b, args: [first, second] } = tensors;

@@ -141,8 +141,8 @@ pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*co
 }
 
 /// Where the allocation or registration of memory starts; `None`: unknown to the driver.
-pub fn range_start(driver: &Driver, data: *const c_void) -> Option<*const c_void> {
-    address(driver, RANGE_START, data).ok().flatten().map(Ptr::cast_const)
+pub fn range_start(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
+    Ok(address(driver, RANGE_START, data)?.map(Ptr::cast_const))
 }
 
 /// Whether memory came from a pool; freeing it does not synchronize.

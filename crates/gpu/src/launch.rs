@@ -94,7 +94,7 @@ impl Driver {
         if self.vendor() == Vendor::Cuda {
             let start = |end| cuda::range_start(self, first.wrapping_offset(end).cast());
             let [low, high] = ends.map(start);
-            if low != high {
+            if low? != high? {
                 return unsupported(Lack::COPIES);
             }
         }

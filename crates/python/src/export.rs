@@ -16,7 +16,7 @@ use crate::layout::Order;
 use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, ready, share};
-use crate::validate::Snapshot;
+use crate::validate::{Snapshot, flags_of};
 use crate::{Object, Owned, Python, Quoted, detached, refused, utf8};
 
 /// The parsed keywords of `__dlpack__`.
@@ -139,10 +139,16 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
     // of its own.
     unsafe {
         share::own(tensor)?;
-        // One more reference would take IS_COPIED from a tensor of which a copy is handed out.
+        // One more reference takes IS_COPIED: only a tensor that is handed out itself gets one.
         let lent = ManuallyDrop::new(Reference::new(python, tensor));
         let served = match serves(&lent, request)? {
-            true => Reference::new(python, share::retain(tensor)?),
+            true => {
+                if request.major == 0 {
+                    let (flags, dtype) = (flags_of(tensor.as_ptr()), lent.description()?.dtype);
+                    convert::check_droppable(flags, dtype, LegacyPolicy::DLRS_LEGACY_REFUSE)?;
+                }
+                Reference::new(python, share::retain(tensor)?)
+            }
             false => copied(&lent, request)?,
         };
         present(served, request.major)

@@ -293,7 +293,7 @@ const LONG_NBYTES: u64 = 1 << 16;
 /// Work on so many bytes.
 ///
 /// # Safety
-/// `work` calls nothing of Python.
+/// `work` uses no `Python` of this thread; what it calls attaches itself.
 pub unsafe fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
     if nbytes <= LONG_NBYTES {
         return work();

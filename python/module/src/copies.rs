@@ -17,8 +17,8 @@ pub fn derived(this: This, make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>)
     let mut snapshot = Snapshot::new();
     this.live().read(OPTIONS.rules(), &mut snapshot)?;
     let nbytes = snapshot.nbytes()?;
-    // SAFETY: what is made, here and in pickles.rs, is a copy or a cast, fresh and ours; neither
-    // calls anything of Python.
+    // SAFETY: what is made, here and in pickles.rs, is a tensor of ours with a reference to give;
+    // none of them calls anything of Python.
     this.like(unsafe { Held::new(this.python, detached(this.python, nbytes, || make(&snapshot))?) })
 }
 

@@ -3,7 +3,7 @@
 use super::arguments::{self, Call, Number, method};
 use super::failure::refused;
 use super::numpy::call_numpy;
-use super::tensor::{self, Held, RULES};
+use super::tensor::{self, Held, Live, RULES};
 use super::writes::{self, Scalar, Source, Target};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
@@ -207,7 +207,7 @@ method!(
                     let text = format_args!("asarray: copy=False: another dtype needs a copy");
                     return Err(refused(python, python.PyExc_ValueError(), text));
                 }
-                converted(&taken, dtype, false)?
+                converted(taken.live(), dtype, false)?
             }
             _ => taken,
         };
@@ -231,9 +231,9 @@ fn check_lists(python: Python, lists: Object, ndim: i64) -> Result<()> {
 }
 
 /// A copy with its elements converted, in the order of the source's strides.
-fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
+fn converted(src: Live, dtype: DLDataType, saturate: bool) -> Result<Held> {
     let mut snapshot = Snapshot::new();
-    src.live().read(Options::DEFAULT.rules(), &mut snapshot)?;
+    src.read(Options::DEFAULT.rules(), &mut snapshot)?;
     let flags = snapshot.flags & PADDED;
     let packed = !dtype::slot_bits(dtype, flags).is_multiple_of(8);
     let shape = snapshot.shape();
@@ -241,12 +241,12 @@ fn converted(src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
     let strides = strides.get(..shape.len()).filter(|_| !packed);
     let dense = Request::dense(shape, dtype, snapshot.device);
     let request = Request { strides, flags, ..dense };
-    let made = Held::alloc(src.live().python, &request)?;
+    let made = Held::alloc(src.python, &request)?;
     if packed {
         clear(&made)?; // the bits behind the last element
     }
     let options = Options { saturate, ..*writes::OPTIONS };
-    writes::write(src.live(), made.live(), &options)?;
+    writes::write(src, made.live(), &options)?;
     // SAFETY: live.
     share::set_flags(unsafe { made.live().block().as_ref() }, DLPACK_FLAG_BITMASK_IS_COPIED, 0)?;
     Ok(made)
@@ -265,10 +265,10 @@ method!(
         let dtype = call.dtype(call.needs(dtype, "a dtype")?)?;
         let saturate = arguments::truth(python, saturate)?;
         let always = copy.is_none() || arguments::truth(python, copy)?;
-        let src = this.live().share()?;
-        let made = match !always && src.live().description().dtype == dtype {
-            true => src,
-            false => converted(&src, dtype, saturate)?,
+        let src = this.live();
+        let made = match !always && src.description().dtype == dtype {
+            true => src.share()?,
+            false => converted(src, dtype, saturate)?,
         };
         this.like(made)
     }

@@ -198,7 +198,7 @@ pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
 /// A new object with the block of `own`; on failure no ownership is taken.
 ///
 /// # Safety
-/// `kind` is a `Tensor` type; the block has one reference to give.
+/// `kind` was made by [`new_type`]; the block has one reference to give.
 #[inline]
 pub unsafe fn wrap_if(
     python: Python,

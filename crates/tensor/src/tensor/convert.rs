@@ -111,7 +111,7 @@ fn described(tensor: Legacy) -> *const DLTensor {
 }
 
 /// Whether the flags of a tensor can be dropped; `READ_ONLY` where only a copy could.
-fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Result<()> {
+pub fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Result<()> {
     let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
     if padded && dtype::is_subbyte(dtype) {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(flags);
